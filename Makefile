@@ -1,0 +1,66 @@
+# Each target sets up what it needs: only make and Python 3.11 or newer have to be there.
+#   make demo    fit mixtures to built-in tables, print what was found, write two pictures
+#   make test    the tests and every example in a docstring
+#   make lint    ruff, mypy, import-linter
+#   make bench   time and memory against scikit-learn and oneDAL, in the same run
+#   make clean   remove the environment and everything that was built
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --quiet
+# Two workers share the compiled kernels and keep each other busy while one waits for a file.
+PYTEST_ARGS ?= -n 2
+BENCH_ARGS  ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench clean
+.DELETE_ON_ERROR:
+
+help:
+	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
+
+demo: $(VENV)/.core
+	@$(BIN)/mixfold demo
+
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.bench
+	$(BIN)/python -m bench $(BENCH_ARGS)
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -f mixfold-demo-*.png
+	find src tests bench -name __pycache__ -prune -exec rm -rf {} +
+
+# A stamp is as new as the pyproject.toml it was installed from, and stands for a finished install.
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "mixfold needs Python 3.11 or newer; '$(PYTHON) --version' says: $$($(PYTHON) --version 2>&1)" >&2; \
+	  echo "Name another one, for example: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@echo "Setting up $(VENV) (once) ..."
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "Could not create $(VENV). On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@touch $@
+
+$(VENV)/.core: pyproject.toml | $(VENV)/.created
+	@echo "Installing mixfold (a minute or so) ..."
+	@$(PIP) --editable .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/.created
+	@echo "Installing mixfold and the tools that check it (a minute or two) ..."
+	@$(PIP) --editable '.[dev]'
+	@touch $@ $(VENV)/.core
+
+$(VENV)/.bench: pyproject.toml | $(VENV)/.created
+	@echo "Installing mixfold and the peers it is measured against (a minute or two) ..."
+	@$(PIP) --editable '.[bench]'
+	@touch $@ $(VENV)/.core

@@ -1,0 +1,8 @@
+"""Probabilistic clustering and dimensionality reduction for real tables."""
+
+from mixfold.estimators.gaussian_mixture import GaussianMixture
+from mixfold.store import load
+
+__version__ = "0.1.0"
+
+__all__ = ["GaussianMixture", "load"]

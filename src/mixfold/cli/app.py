@@ -1,0 +1,114 @@
+"""The program: its commands, and what becomes of errors and warnings."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+
+from mixfold.cli import apply, demo, fit, inspect, sample
+
+# Line breaks inside a paragraph are kept by the terminal: one string for each paragraph.
+_HELP = (
+    "Find groups in a table, and use them: assign rows, fill in missing entries, spot odd rows, "
+    "draw new ones.\n\n"
+    "A table is a Parquet, CSV or npy file, or a folder of them; it may have missing entries and "
+    "more rows than memory holds. A model file holds numbers and words, no code."
+)
+_EPILOG = (
+    "Start with [bold]mixfold demo[/bold], or with\n"
+    "[bold]mixfold fit table.parquet --components 8 --out groups.mixfold[/bold]\n\n"
+    "Exit codes: 0 done; 1 the work failed (bad data, full disk); 2 the command is wrong."
+)
+
+app = typer.Typer(
+    name="mixfold",
+    help=_HELP,
+    epilog=_EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for _command in (fit.fit, apply.predict, apply.score, apply.impute, sample.sample):
+    app.command()(_command)
+app.command("inspect")(inspect.inspect_model)
+app.command("demo")(demo.demo)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            number = version("mixfold")
+        except PackageNotFoundError:
+            number = "unknown: run from a source tree that is not installed"
+        typer.echo(f"mixfold {number}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+    debug: Annotated[
+        bool,
+        typer.Option("--debug", help="Show where in the code an error arose (anywhere in a line)."),
+    ] = False,
+) -> None:
+    pass
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and end the process with its exit code.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The words after the program's name; those of the process by default.
+    """
+    words = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in words
+    # People add --debug at the end of the line that just failed; the parser wants it in front.
+    words = ["--debug"] * debug + [word for word in words if word != "--debug"]
+    with _plain_warnings():
+        try:
+            app(words, prog_name="mixfold")
+        except Exception as error:
+            if debug:
+                raise
+            typer.echo(_describe(error), err=True)
+            sys.exit(1)
+
+
+def _describe(error: Exception) -> str:
+    """One readable paragraph; errors that a user cannot have caused say so."""
+    text = str(error).strip() or type(error).__name__
+    if isinstance(error, ValueError | TypeError | OSError | ImportError | MemoryError):
+        return f"error: {text}"
+    return (
+        f"error: {type(error).__name__}: {text}\n"
+        "This looks like a defect of mixfold. Please report it with the output of --debug."
+    )
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """A warning is one line for a user of the command, not a place in our code."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        typer.echo(f"warning: {message}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield

@@ -1,0 +1,179 @@
+"""``predict``, ``score`` and ``impute``: a model applied to a table, a piece at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mixfold.cli.data import feature_names, load_model, open_for, pieces, require
+from mixfold.cli.options import (
+    ColumnsOption,
+    DataArgument,
+    ModelArgument,
+    QuietOption,
+    SeedOption,
+    TableOut,
+    split_columns,
+)
+from mixfold.cli.progress import row_progress
+from mixfold.cli.tables import TableWriter, check_output
+from mixfold.contracts import Source
+
+Task = Callable[[Source], Mapping[str, Any]]
+
+
+class Fill(StrEnum):
+    """What stands in for a missing entry."""
+
+    mean = "mean"
+    draw = "draw"
+
+
+def predict(
+    model_file: ModelArgument,
+    file: DataArgument,
+    out: TableOut,
+    columns: ColumnsOption = None,
+    proba: Annotated[
+        bool,
+        typer.Option("--proba", help="Add one column per component: the probability of each."),
+    ] = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Say which group each row belongs to, and how surely.
+
+    Writes the columns [bold]component[/bold] and [bold]probability[/bold] (of that component).
+
+    Example: [bold]mixfold predict groups.mixfold table.parquet --out labels.csv[/bold]
+    """
+    model = load_model(model_file)
+    soft = hasattr(model, "predict_proba")
+    if proba:
+        require(model, "predict_proba", "--proba")
+
+    def label(piece: Source) -> Mapping[str, Any]:
+        if not soft:
+            return {"component": model.predict(piece)}
+        chances = model.predict_proba(piece)
+        table = {"component": chances.argmax(axis=1), "probability": chances.max(axis=1)}
+        if proba:
+            table |= {f"probability_{k}": chances[:, k] for k in range(chances.shape[1])}
+        return table
+
+    _write_rows("predict", model, file, out, columns, label, quiet)
+
+
+def score(
+    model_file: ModelArgument,
+    file: DataArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Also write the log-density of each row: .parquet or .csv."
+        ),
+    ] = None,
+    columns: ColumnsOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Say how well a model explains a table, and which rows look odd.
+
+    Prints the mean log-density of a row. With --out, writes [bold]log_density[/bold]
+    for each row: the rows with the lowest values are the strangest.
+
+    Example: [bold]mixfold score groups.mixfold new.parquet --out density.csv[/bold]
+    """
+    model = load_model(model_file)
+    require(model, "score_samples", "score")
+    total = 0.0
+
+    def density(piece: Source) -> Mapping[str, Any]:
+        nonlocal total
+        values = model.score_samples(piece)
+        total += float(values.sum())
+        return {"log_density": values}
+
+    rows = _write_rows("score", model, file, out, columns, density, quiet)
+    typer.echo(f"rows {rows}")
+    typer.echo(f"log-density per row {total / rows:.6g}")
+
+
+def impute(
+    model_file: ModelArgument,
+    file: DataArgument,
+    out: TableOut,
+    columns: ColumnsOption = None,
+    method: Annotated[
+        Fill,
+        typer.Option(
+            help="mean: the expected value given the rest of the row; draw: a random one."
+        ),
+    ] = Fill.mean,
+    seed: SeedOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Fill in the missing entries of a table.
+
+    Writes the model's columns, complete; entries that were there stay as they are.
+
+    Example: [bold]mixfold impute groups.mixfold table.csv --out complete.csv[/bold]
+    """
+    import numpy as np
+
+    model = load_model(model_file)
+    require(model, "impute", "impute")
+    # One stream of random numbers for all pieces: a seed for each would repeat itself.
+    random_state = np.random.RandomState(seed)
+    names = feature_names(model)
+
+    def fill(piece: Source) -> Mapping[str, Any]:
+        complete = model.impute(piece, method=method.value, random_state=random_state)
+        return dict(zip(names, complete.T, strict=True))
+
+    _write_rows("impute", model, file, out, columns, fill, quiet)
+
+
+def _write_rows(
+    label: str,
+    model: Any,
+    file: Path,
+    out: Path | None,
+    columns: str | None,
+    task: Task,
+    quiet: bool,
+) -> int:
+    """Write ``task(piece)`` for each piece of the file, in row order; return the number of rows."""
+    names = split_columns(columns)
+    if out is None:
+        return _each_piece(label, open_for(model, file, names), task, None, quiet)
+    check_output(out)
+    source = open_for(model, file, names)
+    with TableWriter(out) as writer:
+        rows = _each_piece(label, source, task, writer, quiet)
+    if not quiet:
+        typer.echo(f"wrote {out} ({rows} rows)")
+    return rows
+
+
+def _each_piece(
+    label: str,
+    source: Source,
+    task: Task,
+    writer: TableWriter | None,
+    quiet: bool,
+) -> int:
+    rows = 0
+    with row_progress(label, source.n_samples, quiet) as advance:
+        for piece in pieces(source):
+            table = task(piece)
+            if writer is not None:
+                writer.write(table)
+            size = len(next(iter(table.values())))
+            rows += size
+            advance(size)
+    if rows == 0:
+        raise ValueError("The input has no rows; there is nothing to do.")
+    return rows

@@ -1,0 +1,73 @@
+"""Where the command line meets models and data sources."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from mixfold.contracts import Source
+
+# Entries of a piece: large enough to keep the cores busy, about 32 MB in double precision.
+_PIECE = 2**22
+_LEAST_ROWS = 1024
+
+
+def load_model(path: Path) -> Any:
+    """The fitted estimator in a model file."""
+    import mixfold
+
+    return mixfold.load(path)
+
+
+def feature_names(model: Any) -> list[str]:
+    """The columns that a model knows; ``x0, x1, ...`` if it was fitted without names."""
+    names = getattr(model, "feature_names_in_", None)
+    return [f"x{j}" for j in range(model.n_features_in_)] if names is None else list(names)
+
+
+def open_columns(file: Path, columns: list[str] | None, weight: str | None = None) -> Source:
+    """The rows of a file, in pieces; ``weight`` names the column that weighs them."""
+    from mixfold.engine.sources import open_source
+
+    return open_source(file, columns=columns, weight=weight)
+
+
+def open_for(model: Any, file: Path, columns: list[str] | None) -> Source:
+    """The rows of a file as ``model`` wants them: its own columns unless others are named.
+
+    Raises
+    ------
+    ValueError
+        If the number of columns is not the model's.
+    """
+    fitted = getattr(model, "feature_names_in_", None)
+    if columns is None and fitted is not None and file.suffix.lower() != ".npy":
+        columns = [str(name) for name in fitted]
+    source = open_columns(file, columns)
+    if source.n_features != model.n_features_in_:
+        raise ValueError(
+            f"{str(file)!r} gives {source.n_features} columns; the model was fitted to "
+            f"{model.n_features_in_}. Choose as many with --columns."
+        )
+    return source
+
+
+def pieces(source: Source) -> Iterator[Source]:
+    """The rows of a source a piece at a time, each as a source of its own."""
+    from mixfold.engine.sources import open_source
+
+    for block in source.blocks(max_rows=max(_LEAST_ROWS, _PIECE // source.n_features)):
+        # A source, not an array: its columns were matched by name when the file was opened.
+        yield open_source(block.X, complete=block.complete or None)
+
+
+def require(model: Any, method: str, wanted_by: str) -> None:
+    """A usage error unless the model has ``method``."""
+    if not hasattr(model, method):
+        raise typer.BadParameter(
+            f"a {type(model).__name__} has no {method}; fit a gaussian-mixture for that.",
+            param_hint=wanted_by,
+        )

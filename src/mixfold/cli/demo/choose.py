@@ -1,0 +1,34 @@
+"""The number of components and the covariance type with the lowest BIC."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from mixfold.contracts import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The chosen model, and the BIC of every candidate by covariance type and size."""
+
+    model: Any
+    bic: dict[str, dict[int, float]]
+
+
+def choose(X: Array, kinds: Iterable[str], sizes: Iterable[int]) -> Choice:
+    """Fit a Gaussian mixture of each kind and size; keep the one with the lowest BIC."""
+    from mixfold import GaussianMixture
+
+    tried = list(sizes)
+    bic: dict[str, dict[int, float]] = {}
+    best, lowest = None, float("inf")
+    for kind in kinds:
+        bic[kind] = {}
+        for size in tried:
+            model = GaussianMixture(size, covariance_type=kind, n_init=3, random_state=0).fit(X)
+            bic[kind][size] = value = float(model.bic(X))
+            if value < lowest:
+                best, lowest = model, value
+    return Choice(best, bic)

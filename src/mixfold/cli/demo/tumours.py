@@ -1,0 +1,124 @@
+"""Breast tumours, measured under a microscope, with entries hidden at random."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mixfold.cli.demo.choose import Choice, choose
+from mixfold.contracts import Array
+
+_COLUMNS = ("radius", "texture", "smoothness", "compactness", "concave points", "symmetry")
+_SHOWN = (0, 4)
+_HIDDEN = 0.15
+_COLORS = ("#1b6ca8", "#d1495b", "#3a7d44", "#8e6c8a", "#c98b2b", "#555555")
+
+
+def run(console: Any, folder: Path) -> Path:
+    """Fit, print what was found, and return the picture's path."""
+    complete, malignant = _load()
+    X = _hide(complete)
+    console.print(
+        f"[bold]Breast tumours[/bold]: {len(X)} rows, {len(_COLUMNS)} columns, "
+        f"{np.isnan(X).mean():.0%} of the entries hidden at random"
+    )
+    choice = choose(X, ("full", "tied"), range(1, 7))
+    labels = choice.model.predict(X)
+    console.print(_groups(choice.model, labels, malignant))
+    console.print(_hidden_entries(choice.model, X, complete, labels))
+    path = folder / "mixfold-demo-tumours.png"
+    _draw(choice, X, labels, path)
+    return path
+
+
+def _load() -> tuple[Array, Array]:
+    from sklearn.datasets import load_breast_cancer
+
+    table = load_breast_cancer()
+    names = list(table.feature_names)
+    picked = [names.index(f"mean {name}") for name in _COLUMNS]
+    return table.data[:, picked], table.target == 0
+
+
+def _hide(complete: Array) -> Array:
+    """A copy with missing entries; every row keeps at least one."""
+    X = complete.copy()
+    rng = np.random.default_rng(0)
+    hidden = rng.random(X.shape) < _HIDDEN
+    hidden[hidden.all(axis=1), 0] = False
+    X[hidden] = np.nan
+    return X
+
+
+def _groups(model: Any, labels: Array, malignant: Array) -> Any:
+    from rich.table import Table
+
+    kind = model.covariance_type
+    table = Table(
+        title=f"{len(model.weights_)} groups, {kind} covariances (lowest BIC)", title_justify="left"
+    )
+    for head in ("group", "weight", "rows", "malignant", *(f"mean {c}" for c in _COLUMNS[:2])):
+        table.add_column(head, justify="right")
+    for k, weight in enumerate(model.weights_):
+        rows = labels == k
+        share = f"{malignant[rows].mean():.0%}" if rows.any() else "-"
+        centre = [f"{value:.1f}" for value in model.means_[k, :2]]
+        table.add_row(str(k), f"{weight:.2f}", str(rows.sum()), share, *centre)
+    table.caption = "The diagnosis was not used in the fit."
+    return table
+
+
+def _hidden_entries(model: Any, X: Array, complete: Array, labels: Array) -> str:
+    """How close the imputed entries come, and whether the gaps changed a row's group."""
+    hidden, scale = np.isnan(X), complete.std(axis=0)
+
+    def error(filled: Array) -> float:
+        return float(np.sqrt(np.mean(((filled - complete) / scale)[hidden] ** 2)))
+
+    means = np.where(hidden, np.nanmean(X, axis=0), X)
+    same = np.mean(model.predict(complete) == labels)
+    return (
+        "Error of the hidden entries (root mean square, in standard deviations of the column): "
+        f"{error(means):.2f} with column means, {error(model.impute(X)):.2f} with the mixture.\n"
+        f"{same:.0%} of the rows are in the group that they have when nothing is hidden."
+    )
+
+
+def _draw(choice: Choice, X: Array, labels: Array, path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    from mixfold.plots import plot_criterion, plot_ellipses
+
+    figure = Figure(figsize=(10, 4.4), layout="constrained")
+    left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
+    _scatter(left, choice.model.impute(X), np.isnan(X), labels)
+    plot_ellipses(left, choice.model, _SHOWN, colors=_COLORS)
+    left.set_title("Groups found (ellipses: 2 standard deviations)", fontsize=11)
+    kind, size = plot_criterion(right, choice.bic)
+    right.set_title(f"BIC chooses {size} groups, {kind} covariances", fontsize=11)
+    for ax in (left, right):
+        ax.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=110)
+
+
+def _scatter(ax: Any, filled: Array, missing: Array, labels: Array) -> None:
+    """Rows in the plane of two columns; hollow where one of the two had to be imputed."""
+    i, j = _SHOWN
+    guessed = missing[:, i] | missing[:, j]
+    colors = np.array(_COLORS)[labels % len(_COLORS)]
+    ax.scatter(filled[~guessed, i], filled[~guessed, j], s=11, c=colors[~guessed], alpha=0.75, lw=0)
+    ax.scatter(
+        filled[guessed, i],
+        filled[guessed, j],
+        s=18,
+        facecolors="none",
+        edgecolors=colors[guessed],
+        linewidths=0.8,
+    )
+    for size, face, text in ((11, "0.3", "both entries known"), (18, "none", "an entry imputed")):
+        ax.scatter([], [], s=size, facecolors=face, edgecolors="0.3", label=text)
+    ax.legend(frameon=False, loc="upper left", fontsize=9)
+    ax.set_xlabel(f"mean {_COLUMNS[i]}")
+    ax.set_ylabel(f"mean {_COLUMNS[j]}")

@@ -1,0 +1,104 @@
+"""``fit``: a model from a table."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mixfold.cli.data import open_columns
+from mixfold.cli.options import (
+    ColumnsOption,
+    DataArgument,
+    QuietOption,
+    SeedOption,
+    split_columns,
+)
+from mixfold.cli.registry import MODELS, ModelEntry, find_model
+from mixfold.cli.settings import parse_settings
+from mixfold.cli.tables import check_output
+from mixfold.contracts import Source
+
+_MODELS_HELP = "; ".join(f"[bold]{name}[/bold] ({entry.summary})" for name, entry in MODELS.items())
+
+
+def fit(
+    file: DataArgument,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The model file to write, for example m.mixfold.")
+    ],
+    model: Annotated[
+        str, typer.Option("--model", "-m", help=f"What to fit: {_MODELS_HELP}.")
+    ] = "gaussian-mixture",
+    components: Annotated[
+        int | None,
+        typer.Option("--components", "-k", min=1, help="Number of groups. Default: the model's."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A parameter of the model, for example covariance_type=diag. May be repeated; "
+            "an unknown name lists the valid ones.",
+        ),
+    ] = None,
+    columns: ColumnsOption = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            "--weights",
+            metavar="COLUMN",
+            help="A column that says how often each row counts; it is not fitted.",
+        ),
+    ] = None,
+    seed: SeedOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Fit a model to a table and write it to a file.
+
+    Example: [bold]mixfold fit table.parquet --components 8 --out groups.mixfold[/bold]
+    """
+    entry = find_model(model)
+    check_output(out, suffixes=())
+    estimator = entry.load()(**_parameters(entry, components, settings or [], seed))
+    source = open_columns(file, split_columns(columns), weights)
+    start = time.perf_counter()
+    _fit(estimator, source, quiet)
+    seconds = time.perf_counter() - start
+    estimator.save(out)
+    if not quiet:
+        from mixfold.cli.summary import print_summary
+
+        print_summary(model, estimator, source, seconds)
+        typer.echo(f"wrote {out}")
+
+
+def _fit(estimator: Any, source: Source, quiet: bool) -> None:
+    """Fit with progress, which is this run's affair: the file keeps what the user set."""
+    verbose = estimator.verbose
+    try:
+        estimator.set_params(verbose=0 if quiet else verbose or 1).fit(source)
+    finally:
+        estimator.set_params(verbose=verbose)
+
+
+def _parameters(
+    entry: ModelEntry, components: int | None, words: list[str], seed: int | None
+) -> dict[str, Any]:
+    """Constructor arguments; the short options and ``--set`` may not contradict each other."""
+    parameters = parse_settings(words, entry.parameters())
+    for option, name, value in (
+        ("--components", entry.size, components),
+        ("--seed", "random_state", seed),
+    ):
+        if value is None:
+            continue
+        if name in parameters:
+            raise typer.BadParameter(
+                f"{name!r} is also given with {option}; keep one.", param_hint="--set"
+            )
+        parameters[name] = value
+    return parameters

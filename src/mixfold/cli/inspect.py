@@ -1,0 +1,67 @@
+"""``inspect``: what is in a model file, in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from mixfold.cli.options import ModelArgument
+
+
+def inspect_model(
+    model_file: ModelArgument,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="For programs: the same as JSON.")
+    ] = False,
+) -> None:
+    """Say what is in a model file. Nothing in it is run.
+
+    Example: [bold]mixfold inspect groups.mixfold[/bold]
+    """
+    from mixfold import store
+
+    content = store.describe(model_file)
+    if as_json:
+        typer.echo(json.dumps(content, indent=2, default=str))
+        return
+    from rich.console import Console
+
+    # Values come from a file: shown as they are, never read as markup.
+    Console(markup=False, highlight=False).print(_tree(str(model_file), content))
+
+
+def _tree(label: str, content: Any) -> Any:
+    from rich.text import Text
+    from rich.tree import Tree
+
+    tree = Tree(Text(label, style="bold"))
+    for name, value in _items(content):
+        if isinstance(value, Mapping) and set(value) == {"dtype", "shape"}:
+            size = " x ".join(str(n) for n in value["shape"]) or "scalar"
+            tree.add(Text.assemble((f"{name}  ", "cyan"), f"{size} ({value['dtype']})"))
+        elif isinstance(value, Mapping | list | tuple) and _is_nested(value):
+            tree.children.append(_tree(name, value))
+        else:
+            tree.add(Text.assemble((f"{name}  ", "cyan"), _short(value)))
+    return tree
+
+
+def _items(content: Any) -> list[tuple[str, Any]]:
+    if isinstance(content, Mapping):
+        return [(str(name), value) for name, value in content.items()]
+    return [(str(index), value) for index, value in enumerate(content)]
+
+
+def _is_nested(value: Any) -> bool:
+    inner = value.values() if isinstance(value, Mapping) else value
+    return isinstance(value, Mapping) or any(isinstance(v, Mapping | list | tuple) for v in inner)
+
+
+def _short(value: Any, limit: int = 200) -> str:
+    if isinstance(value, list | tuple):
+        value = ", ".join(str(part) for part in value)
+    text = str(value)
+    return text if len(text) <= limit else text[: limit - 4] + " ..."

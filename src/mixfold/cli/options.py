@@ -1,0 +1,65 @@
+"""The arguments and options that several commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DataArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        exists=True,
+        help="The table: a .parquet, .csv or .npy file, or a folder of Parquet or CSV files. "
+        "An empty entry or NaN is a missing one. It is read in pieces, never whole.",
+    ),
+]
+ModelArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        exists=True,
+        dir_okay=False,
+        help="A model file written by [bold]mixfold fit[/bold].",
+    ),
+]
+TableOut = Annotated[
+    Path,
+    typer.Option(
+        "--out", "-o", help="The file to write: .parquet or .csv, one row per row of the input."
+    ),
+]
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        help="Columns to use, by name, separated by commas. Default: all of them when fitting, "
+        "the model's own afterwards.",
+    ),
+]
+SeedOption = Annotated[
+    int | None,
+    typer.Option("--seed", min=0, help="Makes every random choice repeatable."),
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")]
+
+
+def split_columns(text: str | None) -> list[str] | None:
+    """Column names from ``"a, b"``; a usage error for an empty or repeated one."""
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",")]
+    if not all(names):
+        raise typer.BadParameter(
+            f"write names separated by single commas, for example height,weight; got {text!r}.",
+            param_hint="--columns",
+        )
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise typer.BadParameter(
+            f"named more than once: {', '.join(repeated)}; keep one of each.",
+            param_hint="--columns",
+        )
+    return names

@@ -1,0 +1,49 @@
+"""``sample``: new rows from a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from mixfold.cli.data import feature_names, load_model, require
+from mixfold.cli.options import ModelArgument, QuietOption, SeedOption, TableOut
+from mixfold.cli.progress import row_progress
+from mixfold.cli.tables import TableWriter, check_output
+
+_ROWS_AT_ONCE = 100_000
+
+
+def sample(
+    model_file: ModelArgument,
+    out: TableOut,
+    rows: Annotated[int, typer.Option("--rows", "-n", min=1, help="How many rows.")] = 1000,
+    seed: SeedOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Draw new rows that look like those the model has seen.
+
+    Writes the model's columns and [bold]component[/bold], the group of each row.
+
+    Example: [bold]mixfold sample groups.mixfold --rows 500 --out new.csv[/bold]
+    """
+    import numpy as np
+
+    check_output(out)
+    model = load_model(model_file)
+    require(model, "sample", "sample")
+    random_state = np.random.RandomState(seed)
+    names = feature_names(model)
+    with TableWriter(out) as writer, row_progress("sample", rows, quiet) as advance:
+        for size in _portions(rows):
+            X, labels = model.sample(size, random_state=random_state)
+            writer.write(dict(zip(names, X.T, strict=True)) | {"component": labels})
+            advance(size)
+    if not quiet:
+        typer.echo(f"wrote {out} ({rows} rows)")
+
+
+def _portions(rows: int) -> Iterator[int]:
+    for first in range(0, rows, _ROWS_AT_ONCE):
+        yield min(_ROWS_AT_ONCE, rows - first)

@@ -1,0 +1,68 @@
+"""``--set name=value``: a model's parameters as words on a command line."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+import typer
+
+_HINT = "--set"
+_WORDS = {"true": True, "false": False, "none": None}
+
+
+def parse_value(text: str) -> Any:
+    """A Python literal if ``text`` is one, the words true / false / none, else the text itself.
+
+    Examples
+    --------
+    >>> [parse_value(text) for text in ("8", "1e-4", "diag", "true", "[0.2, 0.8]", "'8'")]
+    [8, 0.0001, 'diag', True, [0.2, 0.8], '8']
+    """
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def parse_settings(assignments: Iterable[str], valid: Iterable[str]) -> dict[str, Any]:
+    """Parameters from ``name=value`` words.
+
+    Parameters
+    ----------
+    assignments : iterable of str
+        What was given with ``--set``.
+    valid : iterable of str
+        Names of the parameters that the model has.
+
+    Raises
+    ------
+    typer.BadParameter
+        For a word without ``=``, an unknown name or a name given twice.
+    """
+    known = tuple(valid)
+    settings: dict[str, Any] = {}
+    for word in assignments:
+        name, equals, value = word.partition("=")
+        name = name.strip()
+        if not (equals and name and value.strip()):
+            raise typer.BadParameter(
+                f"write name=value, for example covariance_type=diag; got {word!r}.",
+                param_hint=_HINT,
+            )
+        if name not in known:
+            raise typer.BadParameter(_unknown(name, known), param_hint=_HINT)
+        if name in settings:
+            raise typer.BadParameter(f"{name!r} is set twice; keep one.", param_hint=_HINT)
+        settings[name] = parse_value(value.strip())
+    return settings
+
+
+def _unknown(name: str, known: tuple[str, ...]) -> str:
+    close = get_close_matches(name, known, n=1)
+    guess = f" Did you mean {close[0]!r}?" if close else ""
+    return f"the model has no parameter {name!r}.{guess} Its parameters: {', '.join(known)}."

@@ -1,0 +1,76 @@
+"""What a fit found, on one screen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mixfold.cli.data import feature_names
+from mixfold.contracts import Source
+
+_COLUMNS_SHOWN = 6
+_COMPONENTS_SHOWN = 30
+_EVENTS_SHOWN = 8
+# Label, attribute and format of the facts that a model may publish.
+_FACTS = (
+    ("log-likelihood per row", "lower_bound_", "{:.6g}"),
+    ("inertia", "inertia_", "{:.6g}"),
+    ("iterations", "n_iter_", "{}"),
+)
+
+
+def print_summary(name: str, model: Any, source: Source, seconds: float) -> None:
+    """Print facts of the fit, its components and its events to standard output."""
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False)
+    console.print(_facts(name, model, source, seconds))
+    console.print(_components(model))
+    events = list(getattr(model, "events_", ()))
+    for event in events[:_EVENTS_SHOWN]:
+        console.print(f"! {event.message}")
+    if len(events) > _EVENTS_SHOWN:
+        console.print(f"! ... and {len(events) - _EVENTS_SHOWN} more (see events_)")
+
+
+def _facts(name: str, model: Any, source: Source, seconds: float) -> Any:
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2))
+    rows = "?" if source.n_samples is None else source.n_samples
+    grid.add_row("model", name)
+    grid.add_row("data", f"{rows} rows, {source.n_features} columns")
+    for label, attribute, form in _FACTS:
+        if hasattr(model, attribute):
+            grid.add_row(label, form.format(getattr(model, attribute)))
+    if hasattr(model, "bic"):
+        grid.add_row("BIC", f"{model.bic():.6g} (lower is better)")
+    if hasattr(model, "converged_"):
+        grid.add_row("converged", "yes" if model.converged_ else "no: raise max_iter")
+    grid.add_row("time", f"{seconds:.1f} s")
+    return grid
+
+
+def _components(model: Any) -> Any:
+    """A row for each component: its weight and the first entries of its centre."""
+    from rich.table import Table
+    from rich.text import Text
+
+    centres = model.means_ if hasattr(model, "means_") else model.cluster_centers_
+    weights = getattr(model, "weights_", None)
+    names = feature_names(model)
+    table = Table("component", title_justify="left")
+    if weights is not None:
+        table.add_column("weight", justify="right")
+    for name in names[:_COLUMNS_SHOWN]:
+        table.add_column(Text(name), justify="right")
+    for k, centre in enumerate(centres[:_COMPONENTS_SHOWN]):
+        weight = [] if weights is None else [f"{weights[k]:.3f}"]
+        table.add_row(str(k), *weight, *(f"{value:.4g}" for value in centre[:_COLUMNS_SHOWN]))
+    hidden = len(names) - _COLUMNS_SHOWN, len(centres) - _COMPONENTS_SHOWN
+    notes = [
+        f"{n} more {what}"
+        for n, what in zip(hidden, ("columns", "components"), strict=True)
+        if n > 0
+    ]
+    table.caption = ", ".join(notes) or None
+    return table

@@ -1,0 +1,288 @@
+"""The value types and protocols in which the rooms of the library meet. No mathematics.
+
+Read this file first: a model is a pair of pure functions, ``Block -> Stats`` and
+``Stats -> params``; everything else (memory, threads, files, clusters, restarts,
+checkpoints) is written once against the protocols below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+P = TypeVar("P")
+R = TypeVar("R")
+S = TypeVar("S", bound="Stats")
+C = TypeVar("C", bound=type)
+
+# ------------------------------------------------------------------ records
+
+RECORDS: dict[str, type] = {}
+
+
+def record(cls: C) -> C:
+    """Allow a frozen dataclass to be written to, and rebuilt from, a model file.
+
+    The registry is the loader's allow-list: a file can name nothing else.
+    """
+    if RECORDS.setdefault(cls.__name__, cls) is not cls:
+        raise TypeError(f"two records are called {cls.__name__!r}")
+    return cls
+
+
+def constant(**kwargs: Any) -> Any:
+    """A field of a ``Stats`` that all summands share (an origin, say) and that is not added."""
+    return field(metadata={"constant": True}, **kwargs)
+
+
+# ------------------------------------------------------------------ data
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Some consecutive rows of the data: the unit of scheduling.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, D), float32 or float64, or a CSR matrix
+        NaN marks a missing entry.
+    start : int
+        Global index of the first row.
+    y : ndarray of shape (n, ...), optional
+        Labels; -1 (or NaN for real outputs) marks an unknown one.
+    weight : float64 ndarray of shape (n,), optional
+        None means that every row has weight one.
+    complete : bool
+        True when X is known to hold no NaN.
+    """
+
+    X: Any
+    start: int = 0
+    y: Array | None = None
+    weight: Array | None = None
+    complete: bool = True
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def rows(self) -> slice:
+        return slice(self.start, self.start + self.n_rows)
+
+    def weights(self) -> Array:
+        """The weights as an array, ones where none were given."""
+        return np.ones(self.n_rows) if self.weight is None else self.weight
+
+    def part(self, first: int, last: int) -> Block:
+        """The rows ``first:last`` of this block, as a block."""
+        return replace(
+            self,
+            X=self.X[first:last],
+            start=self.start + first,
+            y=None if self.y is None else self.y[first:last],
+            weight=None if self.weight is None else self.weight[first:last],
+        )
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Re-iterable blocks of one data set. Shape, dtype and finiteness are checked here."""
+
+    @property
+    def n_samples(self) -> int | None:
+        """Number of rows; None while a stream (CSV) has not been read once."""
+        ...
+
+    @property
+    def n_features(self) -> int: ...
+
+    @property
+    def feature_names(self) -> tuple[str, ...] | None: ...
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64: what ``Block.X`` holds."""
+        ...
+
+    def blocks(self, max_rows: int | None = None) -> Iterator[Block]:
+        """The blocks in row order. The same ``max_rows`` gives the same blocks every time."""
+        ...
+
+
+# ------------------------------------------------------------------ statistics
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Additive statistics: a commutative monoid over blocks of rows.
+
+    Subclasses are frozen dataclasses whose fields are arrays, floats or ``Stats``.
+    """
+
+    def _map(self, change: Callable[[str, Any], Any]) -> Self:
+        return replace(
+            self,
+            **{
+                f.name: change(f.name, getattr(self, f.name))
+                for f in fields(self)
+                if not f.metadata.get("constant")
+            },
+        )
+
+    def __add__(self, other: Self) -> Self:
+        return self._map(lambda name, value: value + getattr(other, name))
+
+    def __sub__(self, other: Self) -> Self:
+        return self._map(lambda name, value: value - getattr(other, name))
+
+    def scale(self, factor: float) -> Self:
+        """Every additive field times ``factor``: rows that weigh ``factor`` as much."""
+        return self._map(
+            lambda _, value: value.scale(factor) if isinstance(value, Stats) else value * factor
+        )
+
+    def zero(self) -> Self:
+        """The neutral element of the same shape."""
+        return self._map(
+            lambda _, value: value.zero() if isinstance(value, Stats) else value * 0
+        )
+
+
+# ------------------------------------------------------------------ random numbers
+
+
+class RowRandom(Protocol):
+    """Random numbers keyed by (seed, iteration, global row): blocks do not matter."""
+
+    def uniform(self, rows: slice, per_row: int = 1) -> Array:
+        """Uniforms in (0, 1) of shape (n_rows, per_row)."""
+        ...
+
+    def normal(self, rows: slice, per_row: int = 1) -> Array:
+        """Standard normals of shape (n_rows, per_row)."""
+        ...
+
+
+# ------------------------------------------------------------------ models
+
+
+@record
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something a user should know of: a floored covariance, a re-seeded component."""
+
+    kind: str
+    message: str
+    iteration: int = -1
+    component: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """A seeded sample of the rows with summaries of all of them, drawn before a fit.
+
+    ``block`` is a uniform sample without replacement of the rows of positive weight
+    (all of them when they are few), in row order. ``total_rows``, ``total_weight``,
+    ``observed`` (rows of positive weight with an entry, per column), ``minimum`` and
+    ``maximum`` (per column, NaN if never observed) speak of the whole data set.
+    """
+
+    block: Block
+    total_rows: int
+    total_weight: float
+    observed: Array
+    minimum: Array
+    maximum: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What an M step may look at besides statistics."""
+
+    pilot: Pilot | None
+    rng: np.random.Generator
+    iteration: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Update(Generic[P]):
+    """New parameters, and what happened to get them.
+
+    ``monotone`` is False when a repair (re-seeding, dropping) may lower the objective.
+    """
+
+    params: P
+    events: tuple[Event, ...] = ()
+    monotone: bool = True
+
+
+class Metric(Protocol):
+    """A positive definite matrix M in the coordinates of a model; a record, so it can be stored."""
+
+    def solve(self, gradient: Array) -> Array:
+        """M^-1 gradient: for the information of the complete data, about an EM step."""
+        ...
+
+
+class Model(Protocol[P, R, S]):
+    """WHAT is fitted. Pure: no data, no loop, no state."""
+
+    def initialise(self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0) -> P:
+        """A start, from a sample of the rows. ``attempt`` counts the starts of one fit."""
+        ...
+
+    def prepare(self, params: P) -> R:
+        """What the E step reads (factorised covariances, say): made once per pass."""
+        ...
+
+    def expect(self, reading: R, block: Block, rng: RowRandom) -> S:
+        """Statistics of the latents of one block, additive over blocks."""
+        ...
+
+    def update(self, params: P, stats: S, context: Context) -> Update[P]: ...
+
+    def objective(self, params: P, stats: S) -> float:
+        """What the fit maximises, for all rows, from ``expect`` at ``params`` summed."""
+        ...
+
+    def total_weight(self, stats: S) -> float: ...
+
+    def entropy(self, stats: S) -> float:
+        """Entropy of the discrete latents, for ICL; 0 if there are none."""
+        ...
+
+    def coordinates(self, params: P) -> Array:
+        """The free parameters as one unconstrained vector, for extrapolation."""
+        ...
+
+    def from_coordinates(self, params: P, vector: Array) -> P:
+        """The inverse of ``coordinates``; ``params`` lends the constants."""
+        ...
+
+    def derivatives(self, params: P, stats: S) -> tuple[Array, Metric] | None:
+        """Gradient of the objective in ``coordinates``, and a metric to measure it by.
+
+        By Fisher's identity it costs no pass of its own. None: not offered.
+        """
+        ...
+
+
+# ------------------------------------------------------------------ executors
+
+
+class Executor(Protocol):
+    """WHERE the rows are visited. Parameters go out, statistics come back."""
+
+    def map_reduce(self, task: Callable[[Block], S], source: Source) -> S:
+        """Sum of ``task(block)``, added in an index-ordered tree."""
+        ...
+
+    def map_rows(self, task: Callable[[Block], Any], source: Source) -> Iterator[Any]:
+        """``task(block)`` for each block, in row order."""
+        ...

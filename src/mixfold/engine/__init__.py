@@ -1,0 +1,1 @@
+"""How a fit runs: data, executors, the loop, schedules, stopping, checkpoints, random numbers."""

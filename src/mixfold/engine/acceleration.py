@@ -1,0 +1,143 @@
+"""Extrapolation of the fixed-point iteration x -> M(x) in the model's own coordinates.
+
+A rule looks at the points visited so far and proposes where to go instead of M(x), or nothing. It may
+propose nonsense: the loop keeps a proposal only if the objective rose, asks again after a failure,
+and takes the plain step when the rule gives up. So the fit stays monotone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from mixfold.contracts import Array, Metric, record
+
+
+@record
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A visited point.
+
+    ``image`` is M(x); ``plain`` says that x was itself the image of its predecessor; ``gradient``
+    and ``metric`` are None if the model does not offer them.
+    """
+
+    x: Array
+    image: Array
+    objective: float
+    plain: bool
+    gradient: Array | None = None
+    metric: Metric | None = None
+
+
+@record
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Where to go, and which fraction of the rule's full step that is."""
+
+    x: Array
+    step: float = 1.0
+
+
+@record
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A proposal from the last point that lowered the objective."""
+
+    step: float
+    objective: float
+
+
+class Acceleration(Protocol):
+    @property
+    def memory(self) -> int:
+        """How many points the rule looks back."""
+        ...
+
+    def propose(self, points: Sequence[Point], failures: Sequence[Failure]) -> Proposal | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Squarem:
+    """Squared extrapolation (Varadhan and Roland, 2008, step length S3)."""
+
+    memory: int = 2
+
+    def propose(self, points: Sequence[Point], failures: Sequence[Failure]) -> Proposal | None:
+        if len(points) < 2 or not points[-1].plain or len(failures) > 1:
+            return None
+        start, middle = points[-2], points[-1]
+        step = start.image - start.x
+        curve = (middle.image - middle.x) - step
+        size = np.linalg.norm(curve)
+        length = float(np.linalg.norm(step) / size) if size > 0 else 1.0
+        shrink = 0.25 ** len(failures)
+        length = 1 + (length - 1) * shrink  # 1 is the plain step
+        if not length > 1:
+            return None
+        return Proposal(start.x + 2 * length * step + length**2 * curve, shrink)
+
+
+@dataclass(frozen=True, slots=True)
+class QuasiNewton:
+    """L-BFGS that starts from the curvature of the complete data, i.e. from an EM step.
+
+    The gradient comes with the statistics of the E step (Fisher's identity), so a step costs one pass.
+    """
+
+    memory: int = 15
+    max_failures: int = 3
+
+    def propose(self, points: Sequence[Point], failures: Sequence[Failure]) -> Proposal | None:
+        here = points[-1]
+        if here.gradient is None or here.metric is None or len(failures) > self.max_failures:
+            return None
+        direction = _ascent(points)
+        slope = float(here.gradient @ direction)
+        if not (np.isfinite(slope) and slope > 0):
+            return None
+        step = _shorter(here.objective, slope, failures[-1]) if failures else 1.0
+        return Proposal(here.x + step * direction, step)
+
+
+def _ascent(points: Sequence[Point]) -> Array:
+    """The two-loop recursion for a maximum, over the pairs with positive curvature."""
+    here = points[-1]
+    assert here.gradient is not None and here.metric is not None
+    pairs = []
+    for a, b in zip(points[:-1], points[1:], strict=True):
+        if a.gradient is None or b.gradient is None:
+            continue
+        s, y = b.x - a.x, a.gradient - b.gradient
+        product = float(s @ y)
+        if product > 1e-10 * np.linalg.norm(s) * np.linalg.norm(y):
+            pairs.append((s, y, 1 / product))
+    q, remembered = here.gradient.copy(), []
+    for s, y, rho in reversed(pairs):
+        alpha = rho * (s @ q)
+        q -= alpha * y
+        remembered.append(alpha)
+    q = here.metric.solve(q)
+    if pairs:
+        s, y, rho = pairs[-1]
+        q /= rho * (y @ here.metric.solve(y))
+    for (s, y, rho), alpha in zip(pairs, reversed(remembered), strict=True):
+        q += (alpha - rho * (y @ q)) * s
+    return np.asarray(q)
+
+
+def _shorter(objective: float, slope: float, failure: Failure) -> float:
+    """The maximiser of the parabola through the value and slope here and the failed value."""
+    t = failure.step
+    bend = 2 * (objective + slope * t - failure.objective)
+    best = slope * t**2 / bend if np.isfinite(bend) and bend > 0 else 0.0
+    return float(np.clip(best, 0.1 * t, 0.5 * t))
+
+
+ACCELERATIONS: dict[str, Acceleration] = {
+    "squarem": Squarem(),
+    "quasi-newton": QuasiNewton(),
+}

@@ -1,0 +1,111 @@
+"""A fit that survives the death of its process: its state, written now and then."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mixfold import store
+from mixfold.contracts import Pilot, record
+from mixfold.engine.climb import Climb
+
+KIND = "checkpoint"
+# at most this share of the time goes into writing
+_SHARE = 0.05
+
+
+@record
+@dataclass(frozen=True, slots=True)
+class Progressed:
+    """Where a fit stands: the restart under way, its climb, and the best climb that has ended."""
+
+    seed: int
+    restart: int
+    climb: Climb | None
+    best: Climb | None
+
+
+class Checkpoint:
+    """The file of one fit.
+
+    Parameters
+    ----------
+    path : path-like
+        Written atomically; removed when the fit has ended by itself.
+    settings : dict
+        What must be the same for a fit to go on: parameters of the estimator, as JSON values.
+    """
+
+    def __init__(self, path: str | Path, settings: dict[str, Any]) -> None:
+        self.path = Path(path)
+        self.settings = settings
+        self._data = 0
+        self._saved: Progressed | None = None
+        self._looked = False
+        self._next = 0.0
+
+    def read(self) -> Progressed | None:
+        """The state in the file, None if there is no file."""
+        if not self._looked:
+            self._looked = True
+            self._saved = self._read()
+        return self._saved
+
+    def seed(self, otherwise: int) -> int:
+        """The seed of the stored fit: one that goes on must draw the same numbers."""
+        saved = self.read()
+        return otherwise if saved is None else saved.seed
+
+    def _read(self) -> Progressed | None:
+        if not self.path.exists():
+            return None
+        tree = store.read(self.path, KIND)
+        changed = sorted(k for k in self.settings if tree["settings"].get(k) != self.settings[k])
+        if changed:
+            raise ValueError(
+                f"checkpoint {str(self.path)!r} belongs to another fit: {', '.join(changed)} differ. "
+                "Delete the file, or give another path"
+            )
+        self._data = tree["data"]
+        progressed: Progressed = tree["progressed"]
+        return progressed
+
+    def check(self, saved: Progressed | None, pilot: Pilot) -> None:
+        """Refuse to go on with other data."""
+        data = fingerprint(pilot)
+        if saved is not None and data != self._data:
+            raise ValueError(
+                f"checkpoint {str(self.path)!r} was written for other data (rows, weights or column ranges "
+                "differ). Delete the file, or give another path"
+            )
+        self._data = data
+
+    def offer(self, progressed: Progressed) -> None:
+        """Write, unless that was done a moment ago."""
+        if time.monotonic() >= self._next:
+            self.write(progressed)
+
+    def write(self, progressed: Progressed) -> None:
+        began = time.monotonic()
+        tree = {"settings": self.settings, "data": self._data, "progressed": progressed}
+        store.write(self.path, KIND, tree)
+        now = time.monotonic()
+        self._next = now + max(0.5, (now - began) / _SHARE)
+
+    def finish(self, progressed: Progressed) -> None:
+        """Remove the file of a fit that ended by itself."""
+        assert progressed.best is not None
+        if progressed.best.reason not in ("time_budget", "interrupted"):
+            self.path.unlink(missing_ok=True)
+
+
+def fingerprint(pilot: Pilot) -> int:
+    """A number that other data will hardly share."""
+    sums = np.array([pilot.total_rows, pilot.total_weight], float)
+    parts = (sums, pilot.observed, pilot.minimum, pilot.maximum)
+    return zlib.crc32(b"".join(np.ascontiguousarray(p, float).tobytes() for p in parts))

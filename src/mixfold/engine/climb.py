@@ -1,0 +1,225 @@
+"""One climb of the objective: the only place where passes over the data follow each other.
+
+A ``Climb`` is the whole state between two passes, as a value: it can be stored, and a climb
+that goes on from a stored state ends in the same numbers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mixfold.contracts import Context, Event, Executor, Model, Pilot, Source, record
+from mixfold.engine.acceleration import Acceleration, Failure, Point, Proposal
+from mixfold.engine.random import RowKeys
+from mixfold.engine.stopping import fell, remaining_gain
+
+# plain steps before the first extrapolation: far from an optimum EM is hard to beat
+WARM_UP = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """When to stop, and how to step."""
+
+    tol: float = 1e-6
+    max_iter: int = 500
+    acceleration: Acceleration | None = None
+    deadline: float = float("inf")
+    warm_up: int = WARM_UP
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is climbed: a model on a source, visited by an executor."""
+
+    model: Model[Any, Any, Any]
+    source: Source
+    executor: Executor
+    pilot: Pilot | None
+    seed: int
+
+    @property
+    def single(self) -> bool:
+        return self.source.dtype == np.float32
+
+
+@record
+@dataclass(frozen=True, slots=True)
+class Climb:
+    """The state between two passes.
+
+    ``params`` is to be visited next; ``best`` was visited last, with objective ``trace[-1]``, and
+    ``image`` is the plain step from it. ``plain`` counts the values at the end of the trace that
+    follow each other by plain steps. ``before`` are the last values of an earlier climb that this
+    one continues (a warm start). ``reason`` is empty until the climb has ended.
+    """
+
+    params: Any
+    best: Any = None
+    image: Any = None
+    n_iter: int = 0
+    n_passes: int = 0
+    weight: float = 0.0
+    entropy: float = 0.0
+    before: tuple[float, ...] = ()
+    trace: tuple[float, ...] = ()
+    plain: int = 0
+    points: tuple[Point, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    proposal: Proposal | None = None
+    remaining: float = float("inf")
+    events: tuple[Event, ...] = ()
+    reason: str = ""
+
+    @property
+    def objective(self) -> float:
+        return self.trace[-1] if self.trace else -float("inf")
+
+
+Watcher = Callable[[Climb], None]
+
+
+def climb(task: Task, state: Climb, rules: Rules, watch: Watcher | None = None) -> Climb:
+    """Go on from ``state`` until a rule says stop; ``best`` then holds the result.
+
+    A ``KeyboardInterrupt`` ends the climb with what it has, once there is anything.
+    """
+    while not state.reason:
+        try:
+            state = _pass(task, state, rules)
+        except KeyboardInterrupt:
+            if state.best is None:
+                raise
+            state = replace(state, reason="interrupted")
+        if watch is not None:
+            watch(state)
+    return state
+
+
+def _pass(task: Task, state: Climb, rules: Rules) -> Climb:
+    model = task.model
+    reading = model.prepare(state.params)
+    keys = RowKeys(task.seed, state.n_passes)
+    stats = task.executor.map_reduce(partial(model.expect, reading, rng=keys), task.source)
+    objective = model.objective(state.params, stats)
+    state = replace(state, n_passes=state.n_passes + 1, weight=model.total_weight(stats))
+    if state.proposal is not None and not objective > state.objective:
+        failure = Failure(state.proposal.step, objective)
+        return _step(task, replace(state, failures=(*state.failures, failure)), rules)
+    _check_finite(objective, state)
+    return _accept(task, state, stats, objective, rules)
+
+
+def _check_finite(objective: float, state: Climb) -> None:
+    if not np.isfinite(objective):
+        raise FloatingPointError(
+            f"the objective became {objective} in iteration {state.n_iter}. The data may hold values too "
+            "large for their dtype (rescale them or use float64), or a row has density zero under "
+            "every component"
+        )
+
+
+def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules) -> Climb:
+    """The point just visited becomes the best; stop there, or choose the next."""
+    events = state.events
+    # plain == 0 follows a repair, which may lower the objective
+    if state.trace and state.plain and fell(state.objective, objective, task.single):
+        events = _add_events(events, (Event("fall", f"the objective fell from {state.objective:.10g} to "
+                            f"{objective:.10g}", state.n_iter),))  # fmt: skip
+    plain = 1 if state.proposal is not None else state.plain + 1
+    state = replace(
+        state,
+        best=state.params,
+        trace=(*state.trace, objective),
+        plain=plain,
+        events=events,
+        failures=(),
+        entropy=task.model.entropy(stats),
+    )
+    state = replace(state, remaining=remaining_gain(_plain_values(state)))
+    reason = _reason(state, rules)
+    if reason:
+        return replace(state, reason=reason)
+    rng = np.random.default_rng([task.seed % 2**63, state.n_iter])
+    update = task.model.update(state.params, stats, Context(task.pilot, rng, state.n_iter + 1))
+    state = replace(
+        state,
+        image=update.params,
+        events=_add_events(state.events, update.events),
+        points=_remember(task.model, state, stats, update.params, rules),
+    )
+    if not update.monotone:  # a repair: what came before says nothing about what comes now
+        state = replace(state, points=(), plain=0)
+    return _step(task, state, rules)
+
+
+def _plain_values(state: Climb) -> tuple[float, ...]:
+    """The last values that follow each other by plain steps, an earlier climb's included."""
+    values = state.trace[-state.plain :]
+    continues = state.before and state.plain == len(state.trace)
+    if continues and np.isclose(state.before[-1], state.trace[0], rtol=1e-12, atol=0):
+        return (*state.before[:-1], *values)
+    return values
+
+
+def _reason(state: Climb, rules: Rules) -> str:
+    if state.remaining <= rules.tol * state.weight:
+        return "converged"
+    if state.n_iter >= rules.max_iter:
+        return "max_iter"
+    return "time_budget" if time.monotonic() >= rules.deadline else ""
+
+
+def _remember(
+    model: Model[Any, Any, Any], state: Climb, stats: Any, image: Any, rules: Rules
+) -> tuple[Point, ...]:
+    if rules.acceleration is None:
+        return ()
+    gradient, metric = model.derivatives(state.params, stats) or (None, None)
+    here = Point(
+        model.coordinates(state.params),
+        model.coordinates(image),
+        state.objective,
+        state.proposal is None,
+        gradient,
+        metric,
+    )
+    return (*state.points, here)[-rules.acceleration.memory :]
+
+
+def _step(task: Task, state: Climb, rules: Rules) -> Climb:
+    """Choose the point to visit next from ``best``: an extrapolation, or the plain step."""
+    n_iter = state.n_iter if state.failures else state.n_iter + 1
+    proposal = None
+    if rules.acceleration is not None and state.points and not _checking(state, rules):
+        proposal = rules.acceleration.propose(state.points, state.failures)
+    if proposal is not None and not np.isfinite(proposal.x).all():
+        proposal = None
+    if proposal is None:
+        return replace(state, params=state.image, proposal=None, n_iter=n_iter)
+    params = task.model.from_coordinates(state.image, proposal.x)
+    return replace(state, params=params, proposal=proposal, n_iter=n_iter)
+
+
+def _checking(state: Climb, rules: Rules) -> bool:
+    """Whether plain steps are due: to warm up, or to see how much is really left.
+
+    An extrapolated step that gained next to nothing may be a bad step far from the optimum; only plain
+    steps tell, by their rate. Three values in a row are needed.
+    """
+    if len(state.trace) <= rules.warm_up:
+        return True
+    last_gain = state.trace[-1] - state.trace[-2]
+    return last_gain <= rules.tol * state.weight and state.plain < 4
+
+
+def _add_events(events: tuple[Event, ...], fresh: tuple[Event, ...]) -> tuple[Event, ...]:
+    """Each kind of event is told once per component (re-seeding: every time)."""
+    known = {(e.kind, e.component) for e in events if e.kind != "reseed"}
+    return events + tuple(e for e in fresh if (e.kind, e.component) not in known)

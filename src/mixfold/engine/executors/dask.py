@@ -1,0 +1,204 @@
+"""The rows are visited where they live, on a Dask cluster; only parameters and sums travel."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+from mixfold.contracts import Block, Source, Stats
+from mixfold.engine.executors.blas import single_threaded_blas
+from mixfold.engine.executors.cluster import (
+    ClusterError,
+    deadly_task,
+    killed_worker,
+    lost_errors,
+    send,
+    usable_client,
+)
+from mixfold.engine.executors.placement import Placement
+from mixfold.engine.executors.reduction import TreeSum
+from mixfold.engine.executors.threads import run_on_block
+
+S = TypeVar("S", bound=Stats)
+R = TypeVar("R")
+
+FAN_IN = 8  # partial sums joined by one task
+RETRIES = 5  # times that one pass may lose data before the fit is given up
+
+
+class DaskExecutor:
+    """Visit blocks on the workers of a Dask cluster.
+
+    The rows are placed on the workers at the first pass over a source and stay there as
+    long as the source lives. A worker that dies takes nothing with it but time: its rows
+    are computed or sent again and the pass ends in the same sum, bit for bit.
+
+    Parameters
+    ----------
+    client : distributed.Client, optional
+        None means the current client at the time of a pass.
+    """
+
+    def __init__(self, client: Any = None) -> None:
+        self.client = client
+        self._placements: dict[int, tuple[weakref.ref[Source], Placement]] = {}
+
+    def __repr__(self) -> str:
+        return f"DaskExecutor(client={self.client!r})"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DaskExecutor:
+        return DaskExecutor(self.client)  # a connection is shared, not copied
+
+    def __reduce__(self) -> tuple[type[DaskExecutor], tuple[()]]:
+        # A connection does not travel: a pickle finds the current client where it is loaded.
+        return (DaskExecutor, ())
+
+    def map_reduce(self, task: Callable[[Block], S], source: Source) -> S:
+        """Sum of ``task(block)`` over the blocks of ``source``, in an index-ordered tree.
+
+        Raises
+        ------
+        ClusterError
+            If there is no cluster to work on, or it loses data again and again.
+        """
+        placement = self._place(source)
+        losses = 0
+        while True:
+            try:
+                if losses:
+                    placement.restore()
+                total: S = _wait_for(_sum_pieces(placement, task))
+                return total
+            except lost_errors() as error:
+                losses = _one_more(losses, error)
+            except killed_worker() as error:
+                self._give_up(source, placement)
+                raise deadly_task(error) from error
+
+    def map_rows(self, task: Callable[[Block], R], source: Source) -> Iterator[R]:
+        """``task(block)`` for each block, in row order; a few pieces are computed ahead."""
+        placement = self._place(source)
+        done = losses = 0
+        while done < len(placement.pieces):
+            try:
+                if losses:
+                    placement.restore()
+                for results in _visit_pieces(placement, task, done):
+                    done, losses = done + 1, 0
+                    yield from results
+            except lost_errors() as error:
+                losses = _one_more(losses, error)
+            except killed_worker() as error:
+                self._give_up(source, placement)
+                raise deadly_task(error) from error
+
+    def _place(self, source: Source) -> Placement:
+        client = usable_client(self.client)
+        key = id(source)
+        known = self._placements.get(key)
+        if known is not None and known[0]() is source and known[1].client is client:
+            return known[1]
+        placement = Placement(client, source)
+        placements = self._placements
+        # When the source goes, so do its futures, and with them the rows on the workers.
+        self._placements[key] = (
+            weakref.ref(source, lambda _: placements.pop(key, None)),
+            placement,
+        )
+        return placement
+
+    def _give_up(self, source: Source, placement: Placement) -> None:
+        # The scheduler remembers that these futures failed: another try needs new ones.
+        self._placements.pop(id(source), None)
+        placement.client.cancel([piece.data for piece in placement.pieces])
+
+
+def _one_more(losses: int, error: BaseException) -> int:
+    if losses == RETRIES:
+        raise ClusterError(
+            f"workers of the Dask cluster were lost {losses + 1} times during one pass over the "
+            "data; see the workers' logs (most often they run out of memory: give them more, or "
+            "use smaller partitions)"
+        ) from error
+    return losses + 1
+
+
+# ------------------------------------------------------------------ one pass, from the client
+
+
+def _sum_pieces(placement: Placement, task: Callable[[Block], S]) -> Any:
+    """Future of the sum over all pieces: one task per piece, then a tree of joins."""
+    client, pieces = placement.client, placement.pieces
+    if not pieces:
+        raise ValueError("the data gave no blocks: there are no rows to sum over")
+    shipped = send(client, task)  # once per pass; workers hand it on to each other
+    sums = [
+        client.submit(sum_piece, shipped, piece.data, piece.first, pure=False) for piece in pieces
+    ]
+    while len(sums) > FAN_IN:
+        sums = [
+            client.submit(join_sums, sums[i : i + FAN_IN], pure=False)
+            for i in range(0, len(sums), FAN_IN)
+        ]
+    return client.submit(close_sums, sums, pure=False)
+
+
+def _wait_for(future: Any) -> Any:
+    try:
+        return future.result()
+    except BaseException:
+        # And with it everything that only it needs. Best effort: the cluster may be gone, and
+        # the error under way says more.
+        with contextlib.suppress(Exception):
+            future.cancel()
+        raise
+
+
+def _visit_pieces(
+    placement: Placement, task: Callable[[Block], R], first: int
+) -> Iterator[list[R]]:
+    """The results of each piece from ``first`` on, with a bounded number under way."""
+    client = placement.client
+    shipped = send(client, task)  # once per pass; workers hand it on to each other
+    ahead = 2 * max(1, sum(client.nthreads().values()))
+    pending: deque[Any] = deque()
+    for piece in placement.pieces[first:]:
+        pending.append(client.submit(visit_piece, shipped, piece.data, pure=False))
+        if len(pending) >= ahead:
+            yield pending.popleft().result()
+    while pending:
+        yield pending.popleft().result()
+
+
+# ------------------------------------------------------------------ on a worker
+
+
+def sum_piece(task: Callable[[Block], S], blocks: list[Block], first: int) -> TreeSum[S]:
+    """Sum over one piece, the first block of which is block ``first`` of the pass."""
+    total: TreeSum[S] = TreeSum(first)
+    with single_threaded_blas():
+        for block in blocks:
+            total.add(run_on_block(task, block))
+    return total
+
+
+def visit_piece(task: Callable[[Block], R], blocks: list[Block]) -> list[R]:
+    """The results for the blocks of one piece."""
+    with single_threaded_blas():
+        return [run_on_block(task, block) for block in blocks]
+
+
+def join_sums(sums: list[TreeSum[S]]) -> TreeSum[S]:
+    """Neighbouring ranges of blocks as one range."""
+    total: TreeSum[S] = TreeSum(sums[0].start)
+    for part in sums:
+        total.extend(part)
+    return total
+
+
+def close_sums(sums: list[TreeSum[S]]) -> S:
+    """The sum over all blocks."""
+    return join_sums(sums).result()

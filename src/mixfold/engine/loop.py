@@ -1,0 +1,177 @@
+"""The fit as a whole: pilot, starts, restarts, checkpoints. The climbing itself is in ``climb``."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mixfold.contracts import Array, Event, Executor, Model, Pilot, Source
+from mixfold.engine.acceleration import Acceleration
+from mixfold.engine.checkpoints import Checkpoint, Progressed
+from mixfold.engine.climb import Climb, Rules, Task, climb
+from mixfold.engine.executors.blas import single_threaded_blas
+from mixfold.engine.pilot import draw_pilot
+from mixfold.engine.progress import Progress
+from mixfold.engine.sources import open_source
+
+# steps that each candidate start is given on the pilot before they are compared
+CANDIDATE_STEPS = 8
+# and what the chosen one may have there before it meets all rows
+PILOT_STEPS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a fit is run."""
+
+    tol: float = 1e-6
+    max_iter: int = 500
+    n_init: int = 1
+    n_candidates: int = 4
+    acceleration: Acceleration | None = None
+    time_budget: float | None = None
+    pilot_size: int | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The result: parameters, objective there, and how it came about."""
+
+    params: Any
+    objective: float
+    weight: float
+    entropy: float
+    trace: Array
+    n_iter: int
+    n_passes: int
+    reason: str
+    remaining: float
+    events: tuple[Event, ...]
+    pilot: Pilot
+
+    @property
+    def converged(self) -> bool:
+        return self.reason == "converged"
+
+
+def pilot_size(source: Source, n_components: int) -> int:
+    """Rows of the pilot: all of a small table, 5 % of a large one, within a memory bound."""
+    n = source.n_samples or 10**6
+    size = int(np.clip(0.05 * n, 5000, 25000))
+    within = 2**23 // max(1, source.n_features)
+    return max(min(size, within), 25 * n_components, 2)
+
+
+def fit(
+    model: Model[Any, Any, Any],
+    source: Source,
+    executor: Executor,
+    plan: Plan,
+    *,
+    start: Any = None,
+    before: tuple[float, ...] = (),
+    pilot: Pilot | None = None,
+    checkpoint: Checkpoint | None = None,
+    progress: Progress | None = None,
+) -> Fit:
+    """Fit a model by restarts of climbs; ``start`` parameters replace them all.
+
+    ``before`` are the last values of the objective of the fit that ``start`` comes from.
+
+    The best of the climbs is returned, also after Ctrl-C or at the end of the time budget.
+    """
+    progress = progress or Progress(0)
+    began = time.monotonic()
+    deadline = float("inf") if plan.time_budget is None else began + plan.time_budget
+    rules = Rules(plan.tol, plan.max_iter, plan.acceleration, deadline)
+    saved = checkpoint.read() if checkpoint else None
+    seed = saved.seed if saved else plan.seed
+    if pilot is None:
+        pilot = draw_pilot(source, executor, plan.pilot_size or 5000, seed)
+    if checkpoint:
+        checkpoint.check(saved, pilot)
+    task = Task(model, source, executor, pilot, seed)
+    progressed = saved or Progressed(seed, 0, None, None)
+    n_init = 1 if start is not None else plan.n_init
+    # M steps are many small factorisations, in which threads of BLAS only wait for each other
+    with progress, single_threaded_blas():
+        while progressed.restart < n_init:
+            progressed = _one_restart(
+                task, progressed, rules, plan, start, before, checkpoint, progress
+            )
+            if progressed.best is not None and progressed.best.reason in ("time_budget", "interrupted"):
+                break
+    assert progressed.best is not None
+    if checkpoint:
+        checkpoint.finish(progressed)
+    return _result(progressed.best, pilot)
+
+
+def _one_restart(
+    task: Task,
+    progressed: Progressed,
+    rules: Rules,
+    plan: Plan,
+    start: Any,
+    before: tuple[float, ...],
+    checkpoint: Checkpoint | None,
+    progress: Progress,
+) -> Progressed:
+    restart = progressed.restart
+    state = progressed.climb
+    if state is None:
+        params = start if start is not None else choose_start(task, plan, rules, restart)
+        state = Climb(params, before=before)
+
+    def watch(now: Climb) -> None:
+        progress.report(restart, now)
+        if checkpoint:
+            checkpoint.offer(replace(progressed, climb=now))
+
+    done = climb(task, state, rules, watch)
+    stopped = done.reason in ("time_budget", "interrupted")
+    if checkpoint and stopped:
+        # what is stored goes on where this one stopped
+        checkpoint.write(replace(progressed, climb=replace(done, reason="")))
+    best = progressed.best
+    if best is None or done.objective > best.objective:
+        best = replace(done, points=())
+    elif stopped:
+        best = replace(best, reason=done.reason)
+    return replace(progressed, restart=restart + 1, best=best, climb=None)
+
+
+def choose_start(task: Task, plan: Plan, rules: Rules, restart: int) -> Any:
+    """Several starts, each climbed a few steps on the pilot; the best of them.
+
+    A start whose components hit the variance floor is taken only if all do: a spike on a few rows
+    has a high likelihood and no meaning.
+    """
+    assert task.pilot is not None
+    rng = np.random.default_rng([task.seed % 2**63, restart, 1])
+    first = restart * plan.n_candidates
+    if plan.n_candidates == 1:
+        return task.model.initialise(task.pilot, rng, first)
+    block = task.pilot.block
+    small = replace(task, source=open_source(block.X, weight=block.weight, y=block.y))
+    few = replace(rules, max_iter=CANDIDATE_STEPS)
+    climbs = [
+        climb(small, Climb(task.model.initialise(task.pilot, rng, attempt)), few)
+        for attempt in range(first, first + plan.n_candidates)
+    ]
+    chosen = max(climbs, key=lambda c: (not c.events, c.objective))
+    if task.pilot.total_rows > 4 * block.n_rows:
+        more = replace(rules, max_iter=PILOT_STEPS, tol=max(rules.tol, 1e-4))
+        chosen = climb(small, Climb(chosen.best), more)
+    return chosen.best
+
+
+def _result(best: Climb, pilot: Pilot) -> Fit:
+    return Fit(
+        best.best, best.objective, best.weight, best.entropy, np.array(best.trace), best.n_iter, best.n_passes,
+        best.reason, best.remaining, best.events, pilot,
+    )  # fmt: skip

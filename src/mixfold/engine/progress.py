@@ -1,0 +1,72 @@
+"""What a long fit shows: a bar in a terminal, plain lines in a log, nothing by default."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from mixfold.engine.climb import Climb
+
+
+class Progress:
+    """Report the passes of a fit.
+
+    Parameters
+    ----------
+    verbose : int
+        0 is silent, 1 shows where the fit stands, 2 every iteration with its time.
+    interval : int
+        Iterations between two lines of a log.
+    """
+
+    def __init__(self, verbose: int, interval: int = 10) -> None:
+        self.verbose = verbose
+        self.interval = max(1, interval)
+        self._status: Any = None
+        self._last = -1
+        self._began = time.monotonic()
+
+    def __enter__(self) -> Self:
+        self._began = time.monotonic()
+        if self.verbose and sys.stderr.isatty():
+            from rich.console import Console
+
+            self._status = Console(stderr=True).status("choosing a start ...")
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def report(self, restart: int, climb: Climb) -> None:
+        if not self.verbose:
+            return
+        line = describe(restart, climb, time.monotonic() - self._began)
+        if self._status is not None:
+            self._status.update(line)
+        elif self._due(climb):
+            print(line, file=sys.stderr, flush=True)
+
+    def _due(self, climb: Climb) -> bool:
+        if climb.reason:
+            self._last = -1
+            return True
+        every = 1 if self.verbose > 1 else self.interval
+        due = climb.n_iter % every == 0 and climb.n_iter != self._last
+        if due:
+            self._last = climb.n_iter
+        return due
+
+
+def describe(restart: int, climb: Climb, seconds: float) -> str:
+    """One line on where a climb stands."""
+    mean = climb.objective / climb.weight if climb.weight else float("nan")
+    left = climb.remaining / climb.weight if climb.weight else float("inf")
+    text = f"start {restart + 1}  iteration {climb.n_iter}  objective per row {mean:.6f}"
+    text += f"  still to gain {left:.1e}" if left != float("inf") else ""
+    text += f"  {climb.reason}" if climb.reason else ""
+    return f"{text}  {seconds:.1f} s"

@@ -1,0 +1,1 @@
+"""scikit-learn shells: signature, docstring, validation, published attributes. No mathematics."""

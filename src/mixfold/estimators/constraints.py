@@ -1,0 +1,68 @@
+"""Rules of hyper-parameters as data, checked once, at fit, with one form of message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a parameter must be, in words and as a test."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+
+def integer(low: int) -> Rule:
+    return Rule(
+        f"an int >= {low}",
+        lambda v: isinstance(v, Integral) and not isinstance(v, bool) and v >= low,
+    )
+
+
+def number(low: float, *, open_end: bool = False) -> Rule:
+    sign = ">" if open_end else ">="
+    return Rule(
+        f"a number {sign} {low:g}",
+        lambda v: isinstance(v, Real)
+        and not isinstance(v, bool)
+        and (v > low if open_end else v >= low),
+    )
+
+
+def one_of(names: Iterable[str]) -> Rule:
+    allowed = tuple(names)
+    words = "one of " + ", ".join(repr(n) for n in allowed)
+    return Rule(words, lambda v: isinstance(v, str) and v in allowed)
+
+
+def nothing() -> Rule:
+    return Rule("None", lambda v: v is None)
+
+
+def boolean() -> Rule:
+    return Rule("True or False", lambda v: isinstance(v, bool))
+
+
+def path() -> Rule:
+    return Rule("a path", lambda v: isinstance(v, str) or hasattr(v, "__fspath__"))
+
+
+def anything() -> Rule:
+    return Rule("anything", lambda v: True)
+
+
+Constraints = Mapping[str, tuple[Rule, ...]]
+
+
+def check(owner: str, values: Mapping[str, Any], constraints: Constraints) -> None:
+    """Raise a ValueError for the first value that obeys none of its rules."""
+    for name, rules in constraints.items():
+        if not any(rule.holds(values[name]) for rule in rules):
+            words = " or ".join(rule.words for rule in rules)
+            raise ValueError(
+                f"The {name!r} parameter of {owner} must be {words}. Got {values[name]!r} instead."
+            )

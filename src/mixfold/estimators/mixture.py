@@ -1,0 +1,358 @@
+"""The shell of a mixture: fitting and everything a fitted mixture can be asked."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import DensityMixin
+from sklearn.utils.validation import check_is_fitted
+
+from mixfold.contracts import Array, Block, Context, Source
+from mixfold.engine.acceleration import ACCELERATIONS, Acceleration
+from mixfold.engine.checkpoints import Checkpoint
+from mixfold.engine.loop import Fit, Plan, fit, pilot_size
+from mixfold.engine.pilot import draw_pilot
+from mixfold.engine.progress import Progress
+from mixfold.engine.random import RowKeys, seed_from
+from mixfold.engine.schedules import Stepwise
+from mixfold.estimators.base import MixfoldEstimator
+from mixfold.estimators.sides import check_labels
+from mixfold.math.softmax import entropies, normalise
+from mixfold.models.mixture import Mixture, MixtureReading, without_empty_rows
+
+# the stream of random numbers of imputation, apart from that of fits
+_IMPUTE_STREAM = 2
+# steps on the first batch of a stream
+_FIRST_BATCH_STEPS = 20
+
+
+class MixtureEstimator(DensityMixin, MixfoldEstimator):
+    """Base of the mixture estimators. Subclasses say which model and publish its parameters."""
+
+    @abstractmethod
+    def _model(self, n_features: int) -> Mixture: ...
+
+    @abstractmethod
+    def _publish_params(self) -> None: ...
+
+    # ------------------------------------------------ fitting
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, component_labels: Any = None
+    ) -> Self:
+        """Fit the mixture.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, table, path or Dask collection of shape (n_samples, n_features)
+            NaN or null marks a missing entry.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or str, optional
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature.
+        component_labels : array-like of shape (n_samples,) or str, optional
+            The component of each row, 0 to n_components - 1, or -1 where it is unknown.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        source = self._training_source(X, sample_weight, component_labels)
+        self._fit(source)
+        return self
+
+    def fit_predict(
+        self, X: Any, y: Any = None, sample_weight: Any = None, component_labels: Any = None
+    ) -> Array:
+        """Fit, then assign each row to its most probable component."""
+        return self.fit(X, y, sample_weight, component_labels).predict(X)
+
+    def _training_source(self, X: Any, weight: Any, labels: Any) -> Source:
+        labels = check_labels(labels, self.n_components)
+        return self._open(X, reset=True, weight=weight, y=labels, min_rows=2)
+
+    def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
+        chosen = self.init_params == "kmeans" and self._model(self.n_features_in_).given.free
+        return Plan(
+            tol=self.tol,
+            max_iter=self.max_iter if max_iter is None else max_iter,
+            n_init=self.n_init,
+            n_candidates=4 if chosen and self.n_components > 1 else 1,
+            acceleration=self._acceleration(),
+            time_budget=self.time_budget,
+            seed=seed,
+        )
+
+    def _acceleration(self) -> Acceleration | None:
+        if self.acceleration is None:
+            return None
+        return ACCELERATIONS["quasi-newton" if self.acceleration == "auto" else self.acceleration]
+
+    def _fit(self, source: Source, max_iter: int | None = None) -> None:
+        executor = self._executor(source)
+        model = self._model(source.n_features)
+        seed = seed_from(self.random_state)
+        checkpoint = self._checkpoint(source)
+        if checkpoint is not None:
+            seed = checkpoint.seed(seed)
+        warm = self.warm_start and hasattr(self, "_params")
+        pilot = draw_pilot(source, executor, pilot_size(source, self.n_components), seed)
+        self._check_columns(pilot)
+        self._check_rows(pilot.total_rows)
+        result = fit(
+            model,
+            source,
+            executor,
+            self._plan(seed, max_iter),
+            pilot=pilot,
+            start=self._params if warm else None,
+            before=getattr(self, "_before", ()) if warm else (),
+            checkpoint=checkpoint,
+            progress=Progress(int(self.verbose), self.verbose_interval),
+        )
+        self._keep(result, source, seed)
+
+    def _keep(self, result: Fit, source: Source, seed: int) -> None:
+        self._params = result.params
+        self._before = tuple(result.trace[-3:])
+        self._total = (result.objective, result.weight, result.entropy)
+        self._dtype = source.dtype.name
+        self._stream = (seed, 0)
+        self.__dict__.pop("_schedule", None)
+        self._publish_params()
+        self._publish_fit(result)
+
+    def _check_rows(self, n_rows: int) -> None:
+        if n_rows < self.n_components:
+            raise ValueError(
+                f"Expected n_samples >= n_components but got n_components = {self.n_components}, "
+                f"n_samples = {n_rows}. Lower n_components or give more rows of positive weight."
+            )
+
+    def _checkpoint(self, source: Source) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        leave = ("checkpoint", "executor", "n_jobs", "verbose", "verbose_interval", "time_budget")
+        settings = {k: repr(v) for k, v in self.get_params(deep=False).items() if k not in leave}
+        return Checkpoint(self.checkpoint, settings)
+
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, component_labels: Any = None
+    ) -> Self:
+        """Learn from one more batch (stepwise EM); the first one makes the start.
+
+        Parameters are as in ``fit``. Batches may have any size after the first, which needs at least
+        n_components rows; make it a typical one.
+        """
+        self._check_parameters()
+        first = not hasattr(self, "_schedule")
+        if first:
+            source = self._training_source(X, sample_weight, component_labels)
+            self._fit(source, min(self.max_iter, _FIRST_BATCH_STEPS))
+        else:
+            labels = check_labels(component_labels, self.n_components)
+            source = self._open(X, reset=False, weight=sample_weight, y=labels)
+        model = self._model(self.n_features_in_)
+        reading = model.prepare(self._params)
+        keys = RowKeys(self._stream[0], 0)
+        stats = self._executor(source).map_reduce(partial(model.expect, reading, rng=keys), source)
+        if stats.weight > 0:
+            self._learn(model, model.normalised(stats), first)
+        return self
+
+    def _learn(self, model: Mixture, batch: Any, first: bool) -> None:
+        self._schedule = Stepwise(batch) if first else self._schedule.blend(batch)
+        context = Context(None, np.random.default_rng(self._stream[0] % 2**63))
+        self._params = model.update(self._params, self._schedule.stats, context).params
+        self._total = (batch.log_likelihood, 1.0, batch.entropy)
+        self.lower_bound_ = batch.log_likelihood
+        self.n_iter_ = self._schedule.n_batches
+        self._publish_params()
+
+    # ------------------------------------------------ asking
+
+    def _reading(self) -> tuple[Mixture, MixtureReading]:
+        check_is_fitted(self)
+        model = self._model(self.n_features_in_)
+        return model, model.prepare(self._params)
+
+    def _ask(self, X: Any, answer: Any) -> Array:
+        return self._stacked(X, partial(answer, *self._reading()))
+
+    def predict(self, X: Any) -> Array:
+        """The most probable component of each row; missing entries are left out of account."""
+        return self._ask(X, _labels)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each component for each row, (n_samples, n_components)."""
+        return self._ask(X, _probabilities)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of ``predict_proba``, exact where that underflows."""
+        return self._ask(X, _log_probabilities)
+
+    def score_samples(self, X: Any) -> Array:
+        """Log density of the observed entries of each row."""
+        return self._ask(X, _log_density)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Mean log-likelihood per row (per unit of weight)."""
+        total, weight, _ = self._totals(X, sample_weight)
+        return self._dtype_of(X)(total / weight)
+
+    def _dtype_of(self, X: Any) -> Any:
+        return np.float32 if getattr(X, "dtype", None) == np.float32 else float
+
+    def _totals(self, X: Any, sample_weight: Any = None) -> tuple[float, float, float]:
+        """Log-likelihood, weight and entropy of the responsibilities, of X or of the training data."""
+        if X is None:
+            check_is_fitted(self)
+            return self._total
+        model, reading = self._reading()
+        parts = self._rows(X, partial(_block_totals, model, reading), weight=sample_weight)
+        total = np.sum([part for part in parts], axis=0)
+        return float(total[0]), float(total[1]), float(total[2])
+
+    def _n_parameters(self) -> int:
+        return self._model(self.n_features_in_).n_free(self.n_features_in_)
+
+    def bic(self, X: Any = None, sample_weight: Any = None) -> float:
+        """Bayesian information criterion, the lower the better. X=None: of the training data."""
+        total, weight, _ = self._totals(X, sample_weight)
+        return -2 * total + self._n_parameters() * float(np.log(weight))
+
+    def aic(self, X: Any = None, sample_weight: Any = None) -> float:
+        """Akaike information criterion, the lower the better. X=None: of the training data."""
+        total, _, _ = self._totals(X, sample_weight)
+        return -2 * total + 2 * self._n_parameters()
+
+    def icl(self, X: Any = None, sample_weight: Any = None) -> float:
+        """Integrated completed likelihood: BIC plus twice the entropy of the assignments.
+
+        The lower the better; it prefers components that are apart. X=None: of the training data.
+        """
+        total, weight, entropy = self._totals(X, sample_weight)
+        return -2 * total + self._n_parameters() * float(np.log(weight)) + 2 * entropy
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
+        """Draw new rows.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState, Generator or None, default=None
+            None goes on with the estimator's own stream: each call gives new draws, and the
+            same sequence of calls after the same fit the same ones.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,)
+            The component of each row.
+        """
+        check_is_fitted(self)
+        if n_samples < 1:
+            raise ValueError(
+                f"Invalid value for 'n_samples': {n_samples}. At least one sample must be drawn."
+            )
+        if random_state is None:
+            seed, calls = self._stream
+            self._stream = (seed, calls + 1)
+            rng = np.random.default_rng([seed % 2**63, calls, 3])
+        else:
+            rng = np.random.default_rng(seed_from(random_state))
+        X, labels = self._model(self.n_features_in_).sample(self._params, n_samples, rng)
+        return X.astype(self._dtype), labels
+
+    def impute(self, X: Any, method: str = "mean", random_state: Any = None) -> Array:
+        """Fill the missing entries of X.
+
+        Parameters
+        ----------
+        X : as in ``predict``
+        method : {'mean', 'draw'}, default='mean'
+            Conditional expectation given the observed entries of the row, or one draw from the conditional
+            distribution (several draws make multiple imputations).
+        random_state : int, RandomState, Generator or None, default=None
+            Seed of the draws, which do not depend on the number of threads.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        if method not in ("mean", "draw"):
+            raise ValueError(f"method must be 'mean' or 'draw', got {method!r}")
+        model, reading = self._reading()
+        keys = RowKeys(seed_from(random_state), 0, _IMPUTE_STREAM)
+        return self._stacked(
+            X, partial(model.impute, reading, rng=keys, draw=method == "draw")
+        )
+
+    # ------------------------------------------------ scikit-learn and files
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_params")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def _copy_fit(self, other: MixtureEstimator) -> None:
+        """Take over how another fit ended, with parameters of one's own."""
+        for name in self._stored:
+            if name != "_params" and hasattr(other, name):
+                setattr(self, name, getattr(other, name))
+        self._publish_params()
+
+    def _summary(self) -> dict[str, Any]:
+        return {
+            "log-likelihood per row": self.lower_bound_,
+            "training weight": self._total[1],
+            "converged": getattr(self, "converged_", False),
+            "iterations": self.n_iter_,
+        }
+
+    def _check_state(self) -> None:
+        shape = (self.n_components, self.n_features_in_)
+        means = self._params.components.means
+        if means.shape != shape or self._params.weights.shape != shape[:1]:
+            raise ValueError(f"parameters of shape {means.shape} where {shape} is declared")
+        self._publish_params()
+
+
+# ---------------------------------------------------------------- what is asked of a block
+
+
+def _shaped(values: Array, block: Block) -> Array:
+    """float32 in, float32 out."""
+    return values.astype(block.X.dtype, copy=False)
+
+
+def _labels(model: Mixture, reading: MixtureReading, block: Block) -> Array:
+    return np.argmax(model.log_joint(reading, block), axis=1)
+
+
+def _probabilities(model: Mixture, reading: MixtureReading, block: Block) -> Array:
+    return _shaped(normalise(model.log_joint(reading, block))[1], block)
+
+
+def _log_probabilities(model: Mixture, reading: MixtureReading, block: Block) -> Array:
+    joint = model.log_joint(reading, block)
+    return _shaped(joint - normalise(joint)[0][:, None], block)
+
+
+def _log_density(model: Mixture, reading: MixtureReading, block: Block) -> Array:
+    return _shaped(normalise(model.log_joint(reading, block))[0], block)
+
+
+def _block_totals(model: Mixture, reading: MixtureReading, block: Block) -> Array:
+    block = without_empty_rows(block)
+    log_total, resp = normalise(model.log_joint(reading, block))
+    weight = block.weights()
+    return np.array([weight @ log_total, weight.sum(), weight @ entropies(resp)])

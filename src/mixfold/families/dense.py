@@ -1,0 +1,287 @@
+"""Families whose covariances are not diagonal: the triangular route and missing entries.
+
+The fast kernels belong to the subclasses; here is the route that is exact for any block: ill-conditioned
+components, missing entries, sparse rows, many columns.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mixfold.contracts import Array, Block, record
+from mixfold.families.gaussian import (
+    AMPLIFICATION_LIMIT,
+    LOG_2PI,
+    GaussianFamily,
+    GaussianParams,
+    Moments,
+    Scores,
+    dense_rows,
+    flat,
+    tile_width,
+)
+from mixfold.math.frame import Frame
+from mixfold.math.lifted import lifted_scores, product_features
+from mixfold.math.missing import (
+    Patterns,
+    add_conditional_draws,
+    complete,
+    conditional_scatter,
+    patterns_of,
+)
+from mixfold.math.symmetric import factorise, log_determinants, pack
+from mixfold.math.triangular import squared_norms, weighted_gram
+
+# beyond this many columns the packed products of a tile leave the cache and cost more than they save
+LIFT_LIMIT = 96
+
+
+@dataclass(frozen=True, slots=True)
+class DenseReading:
+    """``whiten[k]`` = A with A A' the precision; ``constant`` the log density at the mean."""
+
+    frame: Frame
+    means: Array
+    whiten: Array
+    constant: Array
+    amplification: Array
+
+    @property
+    def precisions(self) -> Array:
+        return np.asarray(self.whiten @ np.swapaxes(self.whiten, -1, -2))
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """Rows in frame coordinates; with missing entries also their patterns and completions."""
+
+    U: Array
+    patterns: Patterns | None = None
+    deviations: tuple[Array, ...] = ()
+
+
+def read_dense(frame: Frame, means: Array, covariances: Array) -> DenseReading:
+    """Factors of (K, D, D) covariances in frame coordinates."""
+    factors, whiten = factorise(covariances)
+    size = means.shape[1]
+    constant = -0.5 * (size * LOG_2PI + log_determinants(factors)) - frame.log_scale.sum()
+    # the size of the terms whose sum is the quadratic form, at a typical row of the component
+    reach = np.abs(means) + np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
+    precisions = np.abs(whiten @ np.swapaxes(whiten, -1, -2))
+    amplification = np.einsum("kd,kde,ke->k", reach, precisions, reach)
+    return DenseReading(frame, means, whiten, constant, amplification)
+
+
+def lifted_theta(reading: DenseReading) -> Array:
+    """The log density of each component as a row over (1, u_d, u_d u_e)."""
+    precisions = reading.precisions
+    linear = np.einsum("kde,ke->kd", precisions, reading.means)
+    offset = reading.constant - 0.5 * np.einsum("kd,kd->k", linear, reading.means)
+    size = reading.means.shape[1]
+    # off-diagonal products stand once in the features and twice in the form
+    half = np.where(np.eye(size, dtype=bool), 0.5, 1.0)
+    return np.concatenate([offset[:, None], linear, -pack(precisions * half)], axis=1)
+
+
+def about(
+    points: Array, moments: Moments, second: Array
+) -> tuple[Array, Array, Array]:
+    """Count (K,), first and second (K, D, D) moments about the given points (K, D)."""
+    shift = points - moments.origin
+    count = moments.count[:, 0]
+    cross = moments.first[:, :, None] * shift[:, None, :]
+    own = (count[:, None] * shift)[:, :, None] * shift[:, None, :]
+    second = second - cross - np.swapaxes(cross, 1, 2) + own
+    return count, moments.first - count[:, None] * shift, second
+
+
+@record
+@dataclass(frozen=True, slots=True)
+class DenseMetric:
+    """Inverse information of the complete data in (means, log-Cholesky) coordinates.
+
+    A relative change E of a factor, L -> L (I + E), has information ``count`` off the diagonal
+    and twice that on it, whatever L is; a mean has information count / covariance.
+    """
+
+    factors: Array
+    counts: Array
+    shares: Array
+
+    def solve(self, gradient: Array) -> Array:
+        size = self.factors.shape[-1]
+        split = len(self.counts) * size
+        by_mean = gradient[:split].reshape(-1, size, 1)
+        spread = np.swapaxes(self.factors, 1, 2) @ by_mean
+        means = (self.factors @ spread)[..., 0] / self.counts[:, None]
+        row, column = np.tril_indices(size)
+        diagonal = np.diagonal(self.factors, axis1=1, axis2=2)
+        lower = np.zeros_like(self.factors)
+        lower[:, row, column] = gradient[split:].reshape(len(self.factors), -1)
+        on = np.arange(size)
+        lower[:, on, on] /= diagonal
+        relative = np.tril(np.swapaxes(self.factors, 1, 2) @ lower) / self.shares[:, None, None]
+        relative[:, on, on] /= 2
+        change = self.factors @ relative
+        change[:, on, on] /= diagonal
+        return flat(means, change[:, row, column])
+
+
+def slopes(
+    covariances: Array, count: Array, first: Array, second: Array
+) -> tuple[Array, DenseMetric]:
+    """Gradient and metric in (means, log-Cholesky) coordinates.
+
+    ``covariances`` and ``second`` have one entry per component, or one for all of them.
+    """
+    factors, whiten = factorise(covariances)
+    precisions = whiten @ np.swapaxes(whiten, 1, 2)
+    shares = count if len(covariances) == len(count) else count.sum(keepdims=True)
+    slope = precisions @ second @ whiten - shares[:, None, None] * whiten
+    row, column = np.tril_indices(covariances.shape[-1])
+    by_factor = slope[:, row, column]
+    on = row == column
+    by_factor[:, on] *= factors[:, row[on], row[on]]
+    by_mean = (precisions @ first[:, :, None])[..., 0]
+    safe = np.finfo(float).tiny
+    metric = DenseMetric(factors, np.maximum(count, safe), np.maximum(shares, safe))
+    return flat(by_mean, by_factor), metric
+
+
+@dataclass(frozen=True)
+class DenseGaussian(GaussianFamily):
+    """Shared by the full and the tied family."""
+
+    matrix: ClassVar[bool] = True
+
+    def mode(self, params: GaussianParams) -> DenseReading:
+        return read_dense(params.frame, params.means, self.dense(params))
+
+    def from_sample(self, frame: Frame, U: Array, resp: Array) -> GaussianParams:
+        _, size = U.shape
+        start = GaussianParams(frame, np.zeros((resp.shape[1], size)), self._unit(resp.shape[1], size))
+        reading = self.mode(start)
+        moments = self._sum(_Work(U), resp, reading)
+        means = np.divide(moments.first, moments.count, out=np.zeros_like(moments.first),
+                          where=moments.count > 0)  # fmt: skip
+        # about the means: a start may have clusters that are tiny beside the spread of the data
+        centred = DenseReading(frame, means, reading.whiten, reading.constant, np.full(len(means), np.inf))
+        return self.estimate(self._sum(_Work(U), resp, centred), start)[0]
+
+    @abstractmethod
+    def _unit(self, n_components: int, n_features: int) -> Array:
+        """Unit covariances in the family's shape."""
+
+    @abstractmethod
+    def _pool(self, count: Array, first: Array, second: Array, origin: Array) -> Moments:
+        """Moments of the family from (K, D, D) second moments."""
+
+    def _kernel_can(self, block: Block, reading: DenseReading) -> bool:
+        well = bool((reading.amplification <= AMPLIFICATION_LIMIT).all())
+        return well and block.complete and isinstance(block.X, np.ndarray)
+
+    def log_density(self, block: Block, reading: DenseReading) -> Array:
+        size = reading.means.shape[1]
+        if size > LIFT_LIMIT or not self._kernel_can(block, reading):
+            return self.scores(block, reading).log_density
+        theta = lifted_theta(reading)
+        width = tile_width(block.X.dtype, reading.amplification.max())
+        return lifted_scores(block, reading.frame, product_features(size), theta.astype(width))
+
+    def scores(self, tile: Block, reading: DenseReading) -> Scores:
+        U = reading.frame.enter(dense_rows(tile.X))
+        if not tile.complete:
+            return self._scores_missing(U, reading)
+        out = np.empty((len(U), len(reading.means)))
+        for k, (mean, whiten) in enumerate(zip(reading.means, reading.whiten, strict=True)):
+            out[:, k] = reading.constant[k] - 0.5 * squared_norms(U - mean, whiten)
+        return Scores(out, _Work(U))
+
+    def _scores_missing(self, U: Array, reading: DenseReading) -> Scores:
+        patterns = patterns_of(U)
+        missing = np.isnan(U)
+        # an entry that is not seen gives back its share of the constant
+        unseen = missing @ (0.5 * LOG_2PI + reading.frame.log_scale)
+        out, deviations = np.empty((len(U), len(reading.means))), []
+        for k, (mean, whiten) in enumerate(zip(reading.means, reading.whiten, strict=True)):
+            deviation, log_det = complete(U, patterns, mean, whiten @ whiten.T)
+            out[:, k] = reading.constant[k] + unseen - 0.5 * (log_det + squared_norms(deviation, whiten))
+            deviations.append(deviation)
+        return Scores(out, _Work(U, patterns, tuple(deviations)))
+
+    def moments(self, scores: Scores, resp: Array, reading: DenseReading) -> Moments:
+        return self._sum(dense_work(scores.work), resp, reading)
+
+    def _sum(self, work: _Work, resp: Array, reading: DenseReading) -> Moments:
+        size = reading.means.shape[1]
+        # well-conditioned components about the common origin, so that all blocks agree with the kernel
+        careful = reading.amplification > AMPLIFICATION_LIMIT
+        origin = np.where(careful[:, None], reading.means, 0.0)
+        first = np.empty(reading.means.shape)
+        second = np.empty((len(first), size, size))
+        for k in range(len(first)):
+            V = (work.deviations[k] + reading.means[k] if work.patterns else work.U) - origin[k]
+            first[k] = resp[:, k] @ V
+            second[k] = weighted_gram(V, resp[:, k])
+            if work.patterns is not None:
+                whiten = reading.whiten[k]
+                second[k] += conditional_scatter(work.patterns, whiten @ whiten.T, resp[:, k])
+        count = np.repeat(resp.sum(axis=0)[:, None], size, axis=1)
+        return self._pool(count, first, second, origin)
+
+    def completed(
+        self, scores: Scores, reading: DenseReading, component: int, normals: Array | None
+    ) -> Array:
+        work = dense_work(scores.work)
+        if work.patterns is None:
+            return work.U
+        filled = work.deviations[component].copy()
+        if normals is not None:
+            whiten = reading.whiten[component]
+            add_conditional_draws(work.patterns, whiten @ whiten.T, normals, filled)
+        return np.asarray(filled + reading.means[component])
+
+    def condition(
+        self, params: GaussianParams, known: Array, values: Array
+    ) -> tuple[Array, GaussianParams]:
+        frame, size = params.frame, params.n_features
+        rest = np.setdiff1d(np.arange(size), known)
+        seen = Frame(frame.origin[known], frame.scale[known])
+        covariances = self.dense(params)
+        deviation = seen.enter(values) - params.means[:, known]
+        factors, _ = factorise(covariances[:, known[:, None], known])
+        cross = np.linalg.solve(factors, covariances[:, known[:, None], rest])
+        white = np.linalg.solve(factors, deviation[:, :, None])
+        log_density = -0.5 * ((white**2).sum(axis=(1, 2)) + log_determinants(factors))
+        means = params.means[:, rest] + (np.swapaxes(cross, 1, 2) @ white)[..., 0]
+        left = covariances[:, rest[:, None], rest] - np.swapaxes(cross, 1, 2) @ cross
+        remaining = Frame(frame.origin[rest], frame.scale[rest])
+        return log_density, GaussianParams(remaining, means, self._own_shape(left))
+
+    def precisions(self, params: GaussianParams) -> tuple[Array, Array]:
+        scatter = params.scatter.reshape(-1, params.n_features, params.n_features)
+        _, whiten = factorise(scatter)
+        factors = (whiten / params.frame.scale[:, None]).reshape(params.scatter.shape)
+        return factors @ np.swapaxes(factors, -1, -2), factors
+
+    @abstractmethod
+    def _own_shape(self, covariances: Array) -> Array:
+        """(K, D, D) in the family's shape; the inverse of ``dense``."""
+
+    def sample(self, params: GaussianParams, labels: Array, normals: Array) -> Array:
+        factors, _ = factorise(self.dense(params))
+        U = params.means[labels]
+        for k in np.unique(labels):
+            rows = labels == k
+            U[rows] += normals[rows] @ factors[k].T
+        return params.frame.leave(U)
+
+
+def dense_work(work: Any) -> _Work:
+    """The work of ``scores`` with its type, for callers that complete rows."""
+    assert isinstance(work, _Work)
+    return work

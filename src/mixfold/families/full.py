@@ -1,0 +1,116 @@
+"""Gaussian components, each with its own full covariance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from mixfold.contracts import Array, Block
+from mixfold.families.dense import LIFT_LIMIT, DenseGaussian, DenseMetric, DenseReading, about, lifted_theta, slopes
+from mixfold.families.gaussian import GaussianParams, Moments, flat, share, tile_width
+from mixfold.math.frame import Frame
+from mixfold.math.lifted import Sums, lifted_pass, product_features
+from mixfold.math.symmetric import (
+    factorise,
+    floored,
+    from_log_cholesky,
+    log_cholesky,
+    pack,
+    unpack,
+)
+
+
+@dataclass(frozen=True)
+class FullGaussian(DenseGaussian):
+    """p(x | k) = N(x; mu_k, Sigma_k)."""
+
+    name: ClassVar[str] = "full"
+
+    def estimate(self, moments: Moments, previous: GaussianParams) -> tuple[GaussianParams, Array]:
+        deviation, seen = share(moments)
+        alive = seen[:, 0]
+        size = previous.n_features
+        scatter = unpack(moments.second, size) / np.where(alive, moments.count[:, 0], 1)[:, None, None]
+        scatter -= deviation[:, :, None] * deviation[:, None, :]
+        touched = np.zeros(len(scatter), bool)
+        for k in np.flatnonzero(alive):
+            scatter[k], touched[k] = floored(scatter[k], self.floor)
+        means = np.where(seen, moments.origin + deviation, previous.means)
+        scatter = np.where(alive[:, None, None], scatter, previous.scatter)
+        return GaussianParams(previous.frame, means, scatter), touched
+
+    def covariances(self, params: GaussianParams) -> Array:
+        scale = params.frame.scale
+        return np.asarray(params.scatter * scale[:, None] * scale)
+
+    def from_covariances(self, frame: Frame, means: Array, covariances: Array) -> GaussianParams:
+        scale = frame.scale
+        return GaussianParams(frame, frame.enter(means), covariances / scale[:, None] / scale)
+
+    def dense(self, params: GaussianParams) -> Array:
+        return params.scatter
+
+    def n_free(self, n_components: int, n_features: int) -> int:
+        return n_components * (n_features + n_features * (n_features + 1) // 2)
+
+    def coordinates(self, params: GaussianParams) -> Array:
+        factors, _ = factorise(params.scatter)
+        return flat(params.means, log_cholesky(factors))
+
+    def from_coordinates(self, params: GaussianParams, vector: Array) -> GaussianParams:
+        split, size = params.means.size, params.n_features
+        factors = vector[split:].reshape(params.n_components, -1)
+        return GaussianParams(
+            params.frame,
+            vector[:split].reshape(params.means.shape),
+            np.stack([floored(c, self.floor)[0] for c in from_log_cholesky(factors, size)]),
+        )
+
+    def derivatives(self, params: GaussianParams, moments: Moments) -> tuple[Array, DenseMetric]:
+        second = unpack(moments.second, params.n_features)
+        return slopes(params.scatter, *about(params.means, moments, second))
+
+    def place(self, params: GaussianParams, where: Array, points: Array) -> GaussianParams:
+        rest = np.setdiff1d(np.arange(params.n_components), where)
+        typical = params.scatter[rest].mean(axis=0) if rest.size else np.eye(params.n_features)
+        means, scatter = params.means.copy(), params.scatter.copy()
+        means[where], scatter[where] = points, typical
+        return GaussianParams(params.frame, means, scatter)
+
+    def _pool(self, count: Array, first: Array, second: Array, origin: Array) -> Moments:
+        return Moments(count, first, pack(second), origin)
+
+    def fused(
+        self, block: Block, reading: DenseReading, log_weights: Array
+    ) -> tuple[Moments, Sums] | None:
+        size = reading.means.shape[1]
+        if size > LIFT_LIMIT or not self._kernel_can(block, reading):
+            return None
+        width = tile_width(block.X.dtype, reading.amplification.max())
+        theta = lifted_theta(reading)
+        theta[:, 0] += log_weights
+        sums = lifted_pass(block, reading.frame, product_features(size), theta.astype(width))
+        moments = Moments(
+            np.repeat(sums.moments[:, :1], size, axis=1),
+            sums.moments[:, 1 : size + 1],
+            sums.moments[:, size + 1 :],
+            np.zeros_like(reading.means),
+        )
+        return moments, sums
+
+    def about_frame(self, moments: Moments) -> Moments:
+        zero = np.zeros_like(moments.origin)
+        _, first, second = about(zero, moments, unpack(moments.second, zero.shape[1]))
+        return Moments(moments.count, first, pack(second), zero)
+
+    @staticmethod
+    def scatter_shape(n_components: int, n_features: int) -> tuple[int, ...]:
+        return (n_components, n_features, n_features)
+
+    def _own_shape(self, covariances: Array) -> Array:
+        return covariances
+
+    def _unit(self, n_components: int, n_features: int) -> Array:
+        return np.tile(np.eye(n_features), (n_components, 1, 1))

@@ -1,0 +1,79 @@
+"""E and M step of Gaussians with one common covariance: the quadratic part is shared.
+
+Scores differ between components only in their linear part, so a row costs one whitening (D^2)
+and K short products; the second moment is summed once for all components.
+"""
+
+# mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call"
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mixfold.contracts import Array, Block
+from mixfold.math.frame import Frame
+from mixfold.math.lifted import (
+    JIT,
+    TILE,
+    Sums,
+    add_into,
+    load_row_fields,
+    load_tile,
+    normalise_tile,
+    row_fields,
+)
+
+
+@njit(**JIT)
+def _subtract_half_norm(white, L):
+    D, n = white.shape
+    half = np.zeros(n, white.dtype)
+    for d in range(D):
+        for i in range(n):
+            half[i] += white[d, i] * white[d, i]
+    for k in range(L.shape[0]):
+        for i in range(n):
+            L[k, i] -= half[i] / 2
+
+
+@njit(**JIT)
+def _pass(X, weight, labels, origin, inverse_scale, theta, whiten, moments, second, sums):
+    D = X.shape[1]
+    V = np.empty((D + 1, TILE), theta.dtype)
+    L = np.empty((theta.shape[0], TILE), theta.dtype)
+    white = np.empty((D, TILE), theta.dtype)
+    part, gram = np.empty(theta.shape, theta.dtype), np.empty((D, D), theta.dtype)
+    w, y = np.empty(TILE), np.empty(TILE, np.int64)
+    scratch = np.empty((3, TILE), theta.dtype)
+    for first in range(0, X.shape[0], TILE):
+        last = min(first + TILE, X.shape[0])
+        load_tile(X, first, last, origin, inverse_scale, V)
+        load_row_fields(weight, labels, first, last, w, y)
+        np.dot(theta, V, L)
+        np.dot(whiten.T, V[1:], white)
+        _subtract_half_norm(white, L)
+        normalise_tile(L, w, y, scratch, sums)
+        np.dot(L, V.T, part)
+        add_into(part, moments)
+        for d in range(D):
+            for i in range(TILE):
+                white[d, i] = V[1 + d, i] * w[i]
+        np.dot(white, V[1:].T, gram)
+        add_into(gram, second)
+
+
+def pooled_pass(block: Block, frame: Frame, theta: Array, whiten: Array) -> tuple[Sums, Array]:
+    """Moments (K, 1 + D) of a complete dense block, and its total second moment (D, D).
+
+    ``theta`` (K, 1 + D) is the linear part of the joint log density in frame coordinates and
+    ``whiten`` the factor A of the common precision A A'.
+    """
+    size = whiten.shape[0]
+    moments, second, sums = np.zeros(theta.shape), np.zeros((size, size)), np.zeros(3)
+    weight, labels = row_fields(block)
+    _pass(
+        block.X, weight, labels, frame.origin, 1.0 / frame.scale,
+        theta, np.ascontiguousarray(whiten), moments, second, sums,
+    )  # fmt: skip
+    return Sums(moments, float(sums[0]), float(sums[1]), float(sums[2])), second

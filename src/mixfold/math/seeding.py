@@ -1,0 +1,87 @@
+"""Starting points for mixtures on a small dense sample: k-means++ and a few steps of Lloyd."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixfold.contracts import Array
+
+
+def squared_distances(U: Array, centres: Array) -> Array:
+    """(n, K) squared Euclidean distances, never negative."""
+    cross = U @ centres.T
+    norms = np.einsum("nd,nd->n", U, U)[:, None] + np.einsum("kd,kd->k", centres, centres)
+    return np.asarray(np.maximum(norms - 2 * cross, 0.0))
+
+
+def _pick(mass: Array, uniforms: Array) -> Array:
+    """Indices drawn in proportion to mass by inversion; order and repetition of rows is all one."""
+    cumulative = np.cumsum(mass)
+    index = np.searchsorted(cumulative, uniforms * cumulative[-1], side="right")
+    return np.asarray(np.minimum(index, len(mass) - 1))
+
+
+def plus_plus(
+    U: Array, weight: Array, n_centres: int, rng: np.random.Generator, given: Array | None = None
+) -> Array:
+    """Rows of U chosen by greedy k-means++: the best of a few candidates at each step.
+
+    ``given`` centres (g, D) come first and are kept.
+    """
+    centres = np.empty((0, U.shape[1])) if given is None else given
+    if len(centres) == 0 and n_centres:
+        centres = U[_pick(weight, rng.random(1))]
+    closest = squared_distances(U, centres).min(axis=1) if n_centres else np.empty(0)
+    n_candidates = 2 + int(np.log(max(n_centres, 1)))
+    while len(centres) < n_centres:
+        mass = weight * closest
+        uniforms = rng.random(n_candidates)
+        if mass.sum() <= 0:  # fewer distinct rows than centres: any row will do
+            mass = weight
+        candidates = U[_pick(mass, uniforms)]
+        improved = np.minimum(closest[:, None], squared_distances(U, candidates))
+        best = int(np.argmin(weight @ improved))
+        centres = np.concatenate([centres, candidates[best : best + 1]])
+        closest = improved[:, best]
+    return centres
+
+
+def lloyd(
+    U: Array, weight: Array, centres: Array, n_steps: int, labels: Array | None = None
+) -> tuple[Array, Array]:
+    """A few steps of k-means; rows with a known label (>= 0) stay with it.
+
+    Returns the assignment of each row and the centres.
+    """
+    n_centres = len(centres)
+    assigned = np.zeros(len(U), np.int64)
+    for _ in range(n_steps):
+        nearest = np.argmin(squared_distances(U, centres), axis=1)
+        if labels is not None:
+            nearest = np.where(labels >= 0, labels, nearest)
+        totals = np.bincount(nearest, weight, n_centres)
+        member = np.zeros((len(U), n_centres))
+        member[np.arange(len(U)), nearest] = weight
+        sums = member.T @ U
+        filled = totals > 0
+        moved = np.where(filled[:, None], sums / np.where(filled, totals, 1)[:, None], centres)
+        done = np.array_equal(nearest, assigned) and np.array_equal(moved, centres)
+        assigned, centres = nearest, moved
+        if done:
+            break
+    return assigned, centres
+
+
+def distinct(X: Array, weight: Array, labels: Array | None) -> tuple[Array, Array, Array | None]:
+    """Rows without repetition, in an order of their own, with their weights added.
+
+    After this, repeating a row and giving it twice the weight are the same thing, and so are any
+    two orders of the rows.
+    """
+    key = X if labels is None else np.column_stack([X, labels.astype(X.dtype)])
+    key = np.ascontiguousarray(key) + 0.0  # -0.0 and 0.0 are one number
+    key[np.isnan(key)] = np.nan  # and so are all NaN
+    words = key.view(np.dtype((np.void, key.dtype.itemsize * key.shape[1])))[:, 0]
+    _, index, inverse = np.unique(words, return_index=True, return_inverse=True)
+    total = np.bincount(inverse, weight)
+    return X[index], total, None if labels is None else labels[index]

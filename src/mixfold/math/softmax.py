@@ -1,0 +1,46 @@
+"""One log-sum-exp for the whole library."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixfold.contracts import Array
+
+
+def normalise(log_joint: Array) -> tuple[Array, Array]:
+    """Row-wise log-sum-exp and softmax of (n, K). -inf marks what is impossible.
+
+    A row that is impossible everywhere gets a log-sum of -inf and equal shares.
+    """
+    top = log_joint.max(axis=1, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
+    share = np.exp(log_joint - top)
+    total = share.sum(axis=1, keepdims=True)
+    with np.errstate(divide="ignore"):
+        log_total = (np.log(total) + top)[:, 0]
+    impossible = total[:, 0] == 0
+    if impossible.any():
+        share[impossible], total[impossible] = 1.0, log_joint.shape[1]
+    share /= total
+    return log_total, share
+
+
+def entropies(resp: Array) -> Array:
+    """-sum_k r ln r of each row."""
+    logs = np.log(resp, out=np.zeros_like(resp), where=resp > 0)
+    return np.asarray(-(resp * logs).sum(axis=1))
+
+
+def clamp(log_joint: Array, labels: Array | None) -> Array:
+    """-inf everywhere but at the known label of a row; labels < 0 are unknown."""
+    if labels is None:
+        return log_joint
+    known = labels >= 0
+    allowed = np.arange(log_joint.shape[1]) == labels[:, None]
+    return np.where(allowed | ~known[:, None], log_joint, -np.inf)
+
+
+def choose(shares: Array, uniforms: Array) -> Array:
+    """One index per row of (n, K) shares, by inversion of uniforms (n,)."""
+    cumulative = np.cumsum(shares, axis=1)
+    return np.asarray((uniforms[:, None] * cumulative[:, -1:] > cumulative).sum(axis=1))

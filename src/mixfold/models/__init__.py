@@ -1,0 +1,1 @@
+"""Assemblies of families and mixings that read like the paper."""

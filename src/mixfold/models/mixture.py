@@ -1,0 +1,330 @@
+"""The generic mixture: any family of components, any prior of the mixing weights.
+
+    z ~ pi,   x | z = k ~ p(x | theta_k)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mixfold.contracts import (
+    Array,
+    Block,
+    Context,
+    Event,
+    Metric,
+    Pilot,
+    RowRandom,
+    Stats,
+    Update,
+    record,
+)
+from mixfold.families.gaussian import (
+    GaussianFamily,
+    GaussianParams,
+    Moments,
+    Scores,
+    dense_rows,
+)
+from mixfold.math.seeding import distinct
+from mixfold.math.softmax import choose, clamp, entropies, normalise
+from mixfold.mixing.free import FreeWeights
+from mixfold.models.starts import KMeansStart, Sample, Start
+
+# a tile of the general route, dense, is about this large
+_TILE_BYTES = 2**21
+
+
+@record
+@dataclass(frozen=True, slots=True)
+class MixtureParams:
+    """Mixing weights (K,) and the parameters of the components."""
+
+    weights: Array
+    components: GaussianParams
+
+    @property
+    def n_components(self) -> int:
+        return len(self.weights)
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureReading:
+    log_weights: Array
+    components: Any
+
+
+@record
+@dataclass(frozen=True)
+class MixtureStats(Stats):
+    """``counts`` (K,) of the mixing, moments of the family, and the parts of the objective."""
+
+    counts: Array
+    components: Moments
+    log_likelihood: float
+    entropy: float
+    weight: float
+
+
+@record
+@dataclass(frozen=True, slots=True)
+class MixtureMetric:
+    """Inverse information of the complete data in the coordinates of a mixture."""
+
+    expected: Array
+    components: Metric
+
+    def solve(self, gradient: Array) -> Array:
+        K = len(self.expected)
+        weights = gradient[:K] / np.maximum(self.expected, np.finfo(float).tiny)
+        return np.concatenate([weights, self.components.solve(gradient[K:])])
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Parts of a start that the user prescribes, in data coordinates."""
+
+    weights: Array | None = None
+    means: Array | None = None
+    covariances: Array | None = None
+
+    @property
+    def free(self) -> bool:
+        """Whether nothing is prescribed."""
+        return self.weights is None and self.means is None and self.covariances is None
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A mixture model: what an engine needs to fit it, and nothing of a particular fit."""
+
+    n_components: int
+    family: GaussianFamily
+    mixing: FreeWeights = field(default_factory=FreeWeights)
+    start: Start = field(default_factory=KMeansStart)
+    given: Given = field(default_factory=Given)
+    reseed: bool = True
+
+    # ------------------------------------------------ start
+
+    def initialise(
+        self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0
+    ) -> MixtureParams:
+        block = pilot.block
+        X, weight, labels = distinct(dense_rows(block.X), block.weights(), block.y)
+        frame = self.family.frame(X, weight)
+        U = frame.enter(X)
+        missing = np.isnan(U)
+        sample = Sample(np.where(missing, 0.0, U), weight, labels)
+        resp = self.start(sample, self.n_components, rng, attempt) * weight[:, None]
+        if missing.any():
+            # a missing entry starts at the mean of its own cluster rather than of all rows
+            centres = (resp.T @ sample.U) / np.maximum(resp.T @ ~missing, 1e-300)
+            sample.U[missing] = (resp @ centres / weight[:, None])[missing]
+        components = self.family.from_sample(frame, sample.U, resp)
+        weights = self.mixing.posterior(resp.sum(axis=0) + 1e-3 * weight.sum() / self.n_components)
+        return self._with_given(MixtureParams(weights, components))
+
+    def _with_given(self, params: MixtureParams) -> MixtureParams:
+        given, family, old = self.given, self.family, params.components
+        means = old.frame.leave(old.means) if given.means is None else given.means
+        covariances = family.covariances(old) if given.covariances is None else given.covariances
+        weights = params.weights if given.weights is None else given.weights
+        return MixtureParams(weights, family.from_covariances(old.frame, means, covariances))
+
+    # ------------------------------------------------ E step
+
+    def prepare(self, params: MixtureParams) -> MixtureReading:
+        return MixtureReading(
+            self.mixing.mode(params.weights), self.family.mode(params.components)
+        )
+
+    def expect(self, reading: MixtureReading, block: Block, rng: RowRandom) -> MixtureStats:
+        block = without_empty_rows(block)
+        fused = self.family.fused(block, reading.components, reading.log_weights)
+        if fused is not None:
+            moments, sums = fused
+            return MixtureStats(
+                sums.moments[:, 0], moments, sums.log_likelihood, sums.entropy, sums.weight
+            )
+        tiles = (self._expect_tile(reading, tile) for tile in _tiles(block))
+        total = next(tiles)
+        for part in tiles:
+            total = total + part
+        return total
+
+    def _expect_tile(self, reading: MixtureReading, tile: Block) -> MixtureStats:
+        scores = self.family.scores(tile, reading.components)
+        log_joint = clamp(scores.log_density + reading.log_weights, tile.y)
+        log_total, resp = normalise(log_joint)
+        weight = tile.weights()
+        weighted = resp * weight[:, None]
+        return MixtureStats(
+            weighted.sum(axis=0),
+            self.family.moments(scores, weighted, reading.components),
+            float(weight @ log_total),
+            float(weight @ entropies(resp)),
+            float(weight.sum()),
+        )
+
+    def log_joint(self, reading: MixtureReading, block: Block) -> Array:
+        """log pi_k p(x_n | k), (n, K)."""
+        return self.family.log_density(block, reading.components) + reading.log_weights
+
+    # ------------------------------------------------ M step
+
+    def update(
+        self, params: MixtureParams, stats: MixtureStats, context: Context
+    ) -> Update[MixtureParams]:
+        components, touched = self.family.estimate(stats.components, params.components)
+        weights = self.mixing.posterior(stats.counts)
+        events = tuple(
+            Event(
+                "floor",
+                f"the covariance of component {k} reached the floor of {self.family.floor:g} "
+                "relative to the data (duplicated rows, too few rows, or collinear columns)",
+                context.iteration,
+                int(k),
+            )
+            for k in np.flatnonzero(touched)
+        )
+        fresh = MixtureParams(weights, components)
+        empty = (stats.counts <= 10 * np.finfo(float).eps * stats.weight) & (params.weights > 0)
+        if empty.any():
+            return self._repair(fresh, np.flatnonzero(empty), events, context)
+        return Update(fresh, events)
+
+    def _repair(
+        self, params: MixtureParams, empty: Array, events: tuple[Event, ...], context: Context
+    ) -> Update[MixtureParams]:
+        """Move components that lost all their rows to rows that the mixture explains badly."""
+        if not self.reseed or context.pilot is None:
+            return Update(params, events + _told("drop", "lost all its rows and has weight 0 from here on", empty, context))
+        pilot = context.pilot.block
+        reading = self.prepare(params)
+        log_density, _ = normalise(self.log_joint(reading, pilot))
+        worst = np.argsort(log_density)[: max(len(empty), len(log_density) // 20)]
+        chosen = context.rng.choice(worst, len(empty), replace=len(worst) < len(empty))
+        points = params.components.frame.enter(dense_rows(pilot.X)[chosen])
+        points = np.where(np.isnan(points), 0.0, points)
+        components = self.family.place(params.components, empty, points)
+        weights = params.weights.copy()
+        weights[empty] = 1.0 / (10 * self.n_components)
+        fresh = MixtureParams(weights / weights.sum(), components)
+        told = _told("reseed", "lost all its rows and was moved to badly explained rows", empty, context)
+        return Update(fresh, events + told, monotone=False)
+
+    def objective(self, params: MixtureParams, stats: MixtureStats) -> float:
+        return stats.log_likelihood
+
+    def total_weight(self, stats: MixtureStats) -> float:
+        return stats.weight
+
+    def entropy(self, stats: MixtureStats) -> float:
+        return stats.entropy
+
+    def n_free(self, n_features: int) -> int:
+        return self.family.n_free(self.n_components, n_features) + self.mixing.n_free(
+            self.n_components
+        )
+
+    # ------------------------------------------------ using a fit
+
+    def impute(
+        self, reading: MixtureReading, block: Block, rng: RowRandom, *, draw: bool
+    ) -> Array:
+        """The rows with missing entries filled: conditional means, or one conditional draw."""
+        X = dense_rows(block.X).copy()
+        lacking = np.flatnonzero(np.isnan(X).any(axis=1))
+        if lacking.size == 0:
+            return X
+        scores = self.family.scores(Block(X[lacking], complete=False), reading.components)
+        _, resp = normalise(scores.log_density + reading.log_weights)
+        frame = reading.components.frame
+        if draw:
+            U = self._draw(scores, resp, reading, block.rows, lacking, rng)
+        else:
+            U = np.zeros((len(lacking), X.shape[1]))
+            for k in np.flatnonzero(resp.max(axis=0) > 0):
+                U += resp[:, k, None] * self.family.completed(scores, reading.components, k, None)
+        filled = frame.leave(U)
+        holes = np.isnan(X[lacking])
+        X[lacking] = np.where(holes, filled, X[lacking])
+        return X
+
+    def _draw(
+        self, scores: Scores, resp: Array, reading: MixtureReading, rows: slice, lacking: Array,
+        rng: RowRandom,
+    ) -> Array:  # fmt: skip
+        size = reading.components.means.shape[1]
+        chosen = choose(resp, rng.uniform(rows)[lacking, 0])
+        normals = rng.normal(rows, size)[lacking]
+        U = np.empty((len(lacking), size))
+        for k in np.unique(chosen):
+            mine = chosen == k
+            U[mine] = self.family.completed(scores, reading.components, int(k), normals)[mine]
+        return U
+
+    def sample(self, params: MixtureParams, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """n rows and the components they came from."""
+        labels = choose(np.tile(params.weights, (n, 1)), rng.random(n))
+        normals = rng.standard_normal((n, params.components.n_features))
+        return self.family.sample(params.components, labels, normals), labels
+
+    def condition(self, params: MixtureParams, known: Array, values: Array) -> MixtureParams:
+        """The mixture of the other columns given values of the known ones."""
+        log_density, components = self.family.condition(params.components, known, values)
+        _, weights = normalise((self.mixing.mode(params.weights) + log_density)[None])
+        return MixtureParams(weights[0], components)
+
+    def normalised(self, stats: MixtureStats) -> MixtureStats:
+        """Statistics per unit of weight, about the origin of the frame: what schedules blend."""
+        moments = self.family.about_frame(stats.components)
+        return replace(stats, components=moments).scale(1.0 / stats.weight)
+
+    # ------------------------------------------------ extrapolation
+
+    def coordinates(self, params: MixtureParams) -> Array:
+        log_weights = np.log(np.maximum(params.weights, 1e-300))
+        return np.concatenate([log_weights, self.family.coordinates(params.components)])
+
+    def derivatives(
+        self, params: MixtureParams, stats: MixtureStats
+    ) -> tuple[Array, MixtureMetric]:
+        gradient, metric = self.family.derivatives(params.components, stats.components)
+        expected = stats.counts.sum() * params.weights
+        by_weight = stats.counts - expected
+        return np.concatenate([by_weight, gradient]), MixtureMetric(expected, metric)
+
+    def from_coordinates(self, params: MixtureParams, vector: Array) -> MixtureParams:
+        K = params.n_components
+        _, weights = normalise(vector[None, :K])
+        weights = np.where(params.weights > 0, weights[0], 0.0)
+        components = self.family.from_coordinates(params.components, vector[K:])
+        return MixtureParams(weights / weights.sum(), components)
+
+
+def _told(kind: str, what: str, which: Array, context: Context) -> tuple[Event, ...]:
+    return tuple(Event(kind, f"component {k} {what}", context.iteration, int(k)) for k in which)
+
+
+def without_empty_rows(block: Block) -> Block:
+    """Rows with nothing observed say nothing: they get weight zero."""
+    if block.complete or not isinstance(block.X, np.ndarray):
+        return block
+    empty = np.isnan(block.X).all(axis=1)
+    return replace(block, weight=np.where(empty, 0.0, block.weights())) if empty.any() else block
+
+
+def _tiles(block: Block) -> Iterator[Block]:
+    sparse = not isinstance(block.X, np.ndarray)
+    width = max(1, block.X.nnz // max(1, block.n_rows)) if sparse else block.X.shape[1]
+    rows = int(np.clip(_TILE_BYTES // (8 * width), 64, 8192))
+    if not block.complete:
+        rows = block.n_rows  # the more rows, the more share a pattern
+    for first in range(0, block.n_rows, rows):
+        yield block.part(first, first + rows)

@@ -1,0 +1,137 @@
+"""How a mixture starts: a rule that shares the rows of a sample among components.
+
+The sample is complete, in frame coordinates, without repeated rows. ``attempt`` counts the
+starts of one fit, so that a rule can try another view of the data each time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from mixfold.contracts import Array
+from mixfold.math.seeding import lloyd, plus_plus, squared_distances
+from mixfold.math.symmetric import cholesky, inverse_factor
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Rows (n, D), their weights, and known labels or None."""
+
+    U: Array
+    weight: Array
+    labels: Array | None
+
+
+class Start(Protocol):
+    """A rule of starting."""
+
+    def __call__(
+        self, sample: Sample, n_components: int, rng: np.random.Generator, attempt: int
+    ) -> Array:
+        """Responsibilities (n, K)."""
+        ...
+
+
+def one_hot(assigned: Array, n_components: int) -> Array:
+    return np.asarray((assigned[:, None] == np.arange(n_components)).astype(float))
+
+
+def _labelled_centres(sample: Sample, n_components: int) -> tuple[Array, Array]:
+    """Centres of the components that own labelled rows, and which components those are."""
+    if sample.labels is None:
+        return np.empty((0, sample.U.shape[1])), np.empty(0, np.int64)
+    owners = np.unique(sample.labels[sample.labels >= 0])
+    centres = [np.average(sample.U[sample.labels == k], axis=0,
+                          weights=sample.weight[sample.labels == k]) for k in owners]  # fmt: skip
+    return np.reshape(centres, (-1, sample.U.shape[1])), owners
+
+
+def _seed(sample: Sample, n_components: int, rng: np.random.Generator) -> Array:
+    """k-means++ centres (K, D), with the labelled components in their own places."""
+    known, owners = _labelled_centres(sample, n_components)
+    centres = plus_plus(sample.U, sample.weight, n_components, rng, known if len(known) else None)
+    order = np.concatenate([owners, np.setdiff1d(np.arange(n_components), owners)])
+    placed = np.empty_like(centres)
+    placed[order] = centres
+    return placed
+
+
+def _whitened(sample: Sample) -> Sample:
+    """The sample in coordinates in which its covariance is the identity."""
+    w = sample.weight / sample.weight.sum()
+    centred = sample.U - w @ sample.U
+    covariance = (centred * w[:, None]).T @ centred
+    ridge = 1e-6 * max(np.trace(covariance) / len(covariance), np.finfo(float).tiny)
+    factor = cholesky(covariance + ridge * np.eye(len(covariance)))
+    if factor is None:
+        return sample
+    return Sample(centred @ inverse_factor(factor), sample.weight, sample.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class KMeansStart:
+    """k-means++ and a few Lloyd steps, in turn on scaled columns and on whitened data."""
+
+    n_steps: int = 10
+
+    def __call__(
+        self, sample: Sample, n_components: int, rng: np.random.Generator, attempt: int
+    ) -> Array:
+        view = _whitened(sample) if attempt % 2 else sample
+        centres = _seed(view, n_components, rng)
+        assigned, _ = lloyd(view.U, view.weight, centres, self.n_steps, view.labels)
+        return one_hot(assigned, n_components)
+
+
+@dataclass(frozen=True, slots=True)
+class PlusPlusStart:
+    """Nearest of k-means++ centres, without Lloyd steps."""
+
+    def __call__(
+        self, sample: Sample, n_components: int, rng: np.random.Generator, attempt: int
+    ) -> Array:
+        centres = _seed(sample, n_components, rng)
+        assigned, _ = lloyd(sample.U, sample.weight, centres, 1, sample.labels)
+        return one_hot(assigned, n_components)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomRowsStart:
+    """Nearest of randomly chosen rows."""
+
+    def __call__(
+        self, sample: Sample, n_components: int, rng: np.random.Generator, attempt: int
+    ) -> Array:
+        chosen = rng.choice(len(sample.U), n_components, replace=len(sample.U) < n_components)
+        assigned = np.argmin(squared_distances(sample.U, sample.U[chosen]), axis=1)
+        return one_hot(_obey(assigned, sample.labels), n_components)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomStart:
+    """Random responsibilities: r_nk ~ U(0, 1), normalised."""
+
+    def __call__(
+        self, sample: Sample, n_components: int, rng: np.random.Generator, attempt: int
+    ) -> Array:
+        resp = rng.random((len(sample.U), n_components))
+        resp /= resp.sum(axis=1, keepdims=True)
+        if sample.labels is not None:
+            known = sample.labels >= 0
+            resp[known] = one_hot(sample.labels[known], n_components)
+        return resp
+
+
+def _obey(assigned: Array, labels: Array | None) -> Array:
+    return assigned if labels is None else np.where(labels >= 0, labels, assigned)
+
+
+STARTS: dict[str, Start] = {
+    "kmeans": KMeansStart(),
+    "k-means++": PlusPlusStart(),
+    "random": RandomStart(),
+    "random_from_data": RandomRowsStart(),
+}

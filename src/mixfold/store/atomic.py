@@ -1,0 +1,99 @@
+"""Writing a file so that it is there in full or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from pathlib import Path
+
+
+class ModelWriteError(OSError):
+    """A model file could not be written. What was there before is unchanged."""
+
+
+def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write ``content`` to ``path``: afterwards the file is the new one or the old one.
+
+    Parameters
+    ----------
+    path : str or path-like
+        A symbolic link is followed. An existing file keeps its permissions.
+    content : bytes
+
+    Raises
+    ------
+    ModelWriteError
+        If anything goes wrong; no temporary file is left and an existing file is unchanged.
+    """
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.tmp")
+    try:
+        mode = _mode_of_existing(target)
+        try:
+            _write_through(temporary, content, mode)
+            os.replace(temporary, target)
+        except BaseException:  # Ctrl-C too
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise _explained(error, path, len(content)) from error
+    _flush_folder(target.parent)
+
+
+def _mode_of_existing(target: Path) -> int | None:
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(mode):
+        raise OSError(errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL, "not a regular file")
+    return stat.S_IMODE(mode)
+
+
+def _write_through(path: Path, content: bytes, mode: int | None) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with open(os.open(path, flags, 0o666), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    if mode is not None:
+        os.chmod(path, mode)
+
+
+def _flush_folder(folder: Path) -> None:
+    # Makes the new name survive a power cut. Not every system can: the file is in place anyway.
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+_REMEDIES = {
+    errno.ENOSPC: "free some space or choose another disk",
+    errno.EDQUOT: "free some of your quota or choose another disk",
+    errno.EFBIG: "raise the limit on file sizes or choose another disk",
+    errno.EACCES: "choose a folder that you may write to",
+    errno.EPERM: "choose a folder that you may write to",
+    errno.EROFS: "choose a folder that you may write to",
+    errno.ENOENT: "create its folder first",
+    errno.ENOTDIR: "create its folder first",
+    errno.EISDIR: "give the name of a file in the folder",
+    errno.EINVAL: "give the name of a file",
+}
+
+
+def _explained(error: OSError, path: str | os.PathLike[str], n_bytes: int) -> ModelWriteError:
+    reason = error.strerror or str(error)
+    remedy = _REMEDIES.get(error.errno or 0, "choose another place")
+    return ModelWriteError(
+        error.errno,
+        f"the model file ({n_bytes} bytes) could not be written: {reason}; nothing was left "
+        f"behind and an earlier file is unchanged; {remedy}",
+        os.fspath(path),
+    )

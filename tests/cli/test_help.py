@@ -1,0 +1,67 @@
+"""What a newcomer reads first."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+
+import pytest
+
+from mixfold.cli.registry import MODELS, find_model
+
+from .conftest import Outcome
+
+Run = Callable[..., Outcome]
+COMMANDS = ("fit", "predict", "score", "impute", "sample", "inspect", "demo")
+
+
+def test_the_program_lists_its_commands(run: Run) -> None:
+    outcome = run("--help")
+    assert outcome.code == 0
+    for name in COMMANDS:
+        assert name in outcome.out
+    assert "Exit codes" in outcome.out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself(run: Run, name: str) -> None:
+    outcome = run(name, "--help")
+    assert outcome.code == 0
+    assert f"mixfold {name}" in outcome.out
+    # Markup that the terminal would show raw.
+    assert "[bold]" not in outcome.out and "[/bold]" not in outcome.out
+
+
+def test_no_words_at_all_shows_the_help(run: Run) -> None:
+    outcome = run()
+    assert outcome.code == 2
+    assert "Usage" in outcome.out + outcome.err
+
+
+def test_fit_names_the_models(run: Run) -> None:
+    text = run("fit", "--help").out
+    for name in MODELS:
+        assert name in text
+
+
+def test_every_listed_model_exists_and_has_its_size() -> None:
+    for name in MODELS:
+        entry = find_model(name)
+        assert entry.size in entry.parameters()
+        assert "random_state" in entry.parameters()
+
+
+def test_version(run: Run) -> None:
+    try:
+        expected = f"mixfold {version('mixfold')}\n"
+    except PackageNotFoundError:
+        expected = "mixfold unknown: run from a source tree that is not installed\n"
+    assert run("--version").out == expected
+
+
+def test_the_module_is_the_program() -> None:
+    words = [sys.executable, "-m", "mixfold", "--help"]
+    output = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert "Usage: mixfold" in output

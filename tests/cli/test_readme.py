@@ -1,0 +1,61 @@
+"""What the README shows works as it stands there."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from .conftest import Outcome
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def code(language: str) -> str:
+    """All blocks of code in a language, one after the other."""
+    blocks = re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+    assert blocks, f"the README has no {language}"
+    return "\n".join(blocks)
+
+
+def test_the_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    exec(compile(code("python"), "README.md", "exec"), names)
+    X, complete, labels = (np.asarray(names[name]) for name in ("X", "complete", "labels"))
+    assert np.isnan(X).any() and not np.isnan(complete).any()
+    # 500 rows of one group, then 300 of the other; four columns leave few in doubt.
+    right = np.mean(labels == np.repeat([0, 1], [500, 300]))
+    assert max(right, 1 - right) > 0.9
+    np.testing.assert_array_equal(names["same"].predict(X), labels)  # type: ignore[attr-defined]
+
+
+def test_the_commands_run(
+    run: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    for name in ("table.parquet", "new.parquet"):
+        X = rng.normal(size=(400, 3)) + 6 * rng.integers(0, 3, size=(400, 1))
+        X[:, 1:][rng.random((400, 2)) < 0.1] = np.nan
+        table = pa.table({f"c{j}": pa.array(X[:, j], from_pandas=True) for j in range(3)})
+        parquet.write_table(table, name)
+    lines = [line for line in code("sh").splitlines() if line.startswith("mixfold ")]
+    assert {line.split()[1] for line in lines} == {
+        "fit", "predict", "score", "impute", "sample", "inspect",
+    }  # fmt: skip
+    for line in lines:
+        outcome = run(*shlex.split(line, comments=True)[1:])
+        assert outcome.code == 0, (line, outcome.err)
+
+
+def test_links_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert target.startswith("http") or (ROOT / target).exists(), target

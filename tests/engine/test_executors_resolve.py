@@ -1,0 +1,75 @@
+"""From what a user wrote to an executor, and to a number of threads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from mixfold.contracts import Executor
+from mixfold.engine.executors import ThreadExecutor, resolve_executor
+from mixfold.engine.executors.threads import available_cores, count_threads
+from mixfold.engine.sources import open_source
+
+
+def test_numbers_of_jobs() -> None:
+    cores = available_cores()
+    assert count_threads(None) == count_threads(-1) == cores
+    assert count_threads(-2) == max(1, cores - 1)
+    assert count_threads(-1000) == 1
+    assert count_threads(np.int64(3)) == 3  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="n_jobs must not be 0"):
+        ThreadExecutor(0)
+    for wrong in ("2", 2.0, True):
+        with pytest.raises(TypeError, match="n_jobs must be a whole number"):
+            ThreadExecutor(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("files", "limit"),
+    [
+        ({"cpu.max": "50000 100000\n"}, 1),
+        ({"cpu.max": "max 100000\n"}, None),
+        ({"cpu/cpu.cfs_quota_us": "100000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 1),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, None),
+        ({"cpu.max": "nonsense"}, None),
+        ({}, None),
+    ],
+)
+def test_quota_of_a_container(tmp_path: Path, files: dict[str, str], limit: int | None) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    unlimited = available_cores(tmp_path / "nothing")
+    assert available_cores(tmp_path) == (unlimited if limit is None else limit)
+
+
+# ------------------------------------------------------------------ resolve
+
+
+def test_resolve() -> None:
+    large, small = open_source(np.ones((3000, 2))), open_source(np.ones((30, 2)))
+    threads = resolve_executor("threads", 3, large)
+    assert isinstance(threads, ThreadExecutor) and threads.n_threads == 3
+    one = resolve_executor("threads", 3, small)
+    assert isinstance(one, ThreadExecutor) and one.n_threads == 1
+    own: Executor = ThreadExecutor(2)
+    assert resolve_executor(own, None, large) is own
+
+
+@pytest.mark.parametrize(
+    ("spec", "n_jobs", "error", "words"),
+    [
+        ("processes", None, ValueError, "executor must be 'threads', 'dask'.*got 'processes'"),
+        (None, None, TypeError, "got None of type NoneType"),
+        (ThreadExecutor, None, TypeError, "of type type"),
+        ("threads", 0, ValueError, "n_jobs must not be 0"),
+        (ThreadExecutor(2), 2, ValueError, "n_jobs is the number of threads"),
+        ("dask", 2, ValueError, "n_jobs is the number of threads"),
+    ],
+)
+def test_resolve_explains(spec: Any, n_jobs: Any, error: type, words: str) -> None:
+    with pytest.raises(error, match=words):
+        resolve_executor(spec, n_jobs, open_source(np.ones((30, 2))))
