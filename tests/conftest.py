@@ -8,6 +8,8 @@ from pathlib import Path
 
 # Before matplotlib is imported anywhere: tests have no screen.
 os.environ["MPLBACKEND"] = "agg"
+# Before scipy is imported anywhere: scikit-learn skips its array-API checks otherwise.
+os.environ["SCIPY_ARRAY_API"] = "1"
 
 import numpy as np
 import pytest

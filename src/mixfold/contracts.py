@@ -149,9 +149,7 @@ class Stats:
 
     def zero(self) -> Self:
         """The neutral element of the same shape."""
-        return self._map(
-            lambda _, value: value.zero() if isinstance(value, Stats) else value * 0
-        )
+        return self._map(lambda _, value: value.zero() if isinstance(value, Stats) else value * 0)
 
 
 # ------------------------------------------------------------------ random numbers
@@ -261,8 +259,11 @@ class Model(Protocol[P, R, S]):
         """The free parameters as one unconstrained vector, for extrapolation."""
         ...
 
-    def from_coordinates(self, params: P, vector: Array) -> P:
-        """The inverse of ``coordinates``; ``params`` lends the constants."""
+    def from_coordinates(self, params: P, vector: Array) -> P | None:
+        """The inverse of ``coordinates``; ``params`` lends the constants.
+
+        None if no parameters have these coordinates (they are not finite, say).
+        """
         ...
 
     def derivatives(self, params: P, stats: S) -> tuple[Array, Metric] | None:

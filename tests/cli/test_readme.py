@@ -37,14 +37,16 @@ def test_the_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     np.testing.assert_array_equal(names["same"].predict(X), labels)  # type: ignore[attr-defined]
 
 
+# The command has no seed: now and then a start leaves a component with too few rows, and says so.
+@pytest.mark.filterwarnings("ignore::mixfold.estimators.base.DegenerateWarning")
 def test_the_commands_run(
     run: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     for name in ("table.parquet", "new.parquet"):
-        X = rng.normal(size=(400, 3)) + 6 * rng.integers(0, 3, size=(400, 1))
-        X[:, 1:][rng.random((400, 2)) < 0.1] = np.nan
+        X = rng.normal(size=(1600, 3)) + 9 * rng.integers(0, 8, size=(1600, 1))
+        X[:, 1:][rng.random((1600, 2)) < 0.1] = np.nan
         table = pa.table({f"c{j}": pa.array(X[:, j], from_pandas=True) for j in range(3)})
         parquet.write_table(table, name)
     lines = [line for line in code("sh").splitlines() if line.startswith("mixfold ")]

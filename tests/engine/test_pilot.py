@@ -29,7 +29,8 @@ class Serial:
 
     def map_reduce(self, task: Callable[[Block], Any], source: Source) -> Any:
         self.passes += 1
-        sums = [pickle.loads(pickle.dumps(task))(b) for b in source.blocks(self.max_rows)]
+        sent = pickle.loads(pickle.dumps(task))  # as to a worker
+        sums = [sent(block) for block in source.blocks(self.max_rows)]
         return reduce(lambda a, b: a + b, sums[::-1] if self.backwards else sums)
 
     def map_rows(self, task: Callable[[Block], Any], source: Source) -> Iterator[Any]:
@@ -95,7 +96,7 @@ def test_weight_zero_equals_absence_of_the_row_in_the_sample(X: np.ndarray) -> N
     pilot = draw_pilot(open_source(X, weight=weight), executor, 10, seed=0)
     np.testing.assert_array_equal(pilot.block.X, X[[5, 1700, 2999]])
     assert executor.passes <= 4
-    with pytest.raises(ValueError, match="0 in every row"):
+    with pytest.raises(ValueError, match="zero in every row"):
         draw_pilot(_Weightless(open_source(X)), Serial(), 10, seed=0)
 
 

@@ -93,8 +93,11 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _describe(error: Exception) -> str:
     """One readable paragraph; errors that a user cannot have caused say so."""
+    from numpy.linalg import LinAlgError  # a ValueError, but never a user's mistake
+
     text = str(error).strip() or type(error).__name__
-    if isinstance(error, ValueError | TypeError | OSError | ImportError | MemoryError):
+    ours = isinstance(error, LinAlgError)
+    if isinstance(error, ValueError | TypeError | OSError | ImportError | MemoryError) and not ours:
         return f"error: {text}"
     return (
         f"error: {type(error).__name__}: {text}\n"

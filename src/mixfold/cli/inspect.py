@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mixfold.cli.data import load_model
 from mixfold.cli.options import ModelArgument
 
 
@@ -29,8 +30,13 @@ def inspect_model(
         return
     from rich.console import Console
 
+    from mixfold.cli.summary import component_table
+
     # Values come from a file: shown as they are, never read as markup.
-    Console(markup=False, highlight=False).print(_tree(str(model_file), content))
+    console = Console(markup=False, highlight=False)
+    console.print(_tree(str(model_file), content))
+    if content["class"] is not None:
+        console.print(component_table(load_model(model_file)))
 
 
 def _tree(label: str, content: Any) -> Any:

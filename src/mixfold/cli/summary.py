@@ -24,7 +24,7 @@ def print_summary(name: str, model: Any, source: Source, seconds: float) -> None
 
     console = Console(highlight=False, markup=False)
     console.print(_facts(name, model, source, seconds))
-    console.print(_components(model))
+    console.print(component_table(model))
     events = list(getattr(model, "events_", ()))
     for event in events[:_EVENTS_SHOWN]:
         console.print(f"! {event.message}")
@@ -50,7 +50,7 @@ def _facts(name: str, model: Any, source: Source, seconds: float) -> Any:
     return grid
 
 
-def _components(model: Any) -> Any:
+def component_table(model: Any) -> Any:
     """A row for each component: its weight and the first entries of its centre."""
     from rich.table import Table
     from rich.text import Text

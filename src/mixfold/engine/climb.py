@@ -56,8 +56,9 @@ class Climb:
 
     ``params`` is to be visited next; ``best`` was visited last, with objective ``trace[-1]``, and
     ``image`` is the plain step from it. ``plain`` counts the values at the end of the trace that
-    follow each other by plain steps. ``before`` are the last values of an earlier climb that this
-    one continues (a warm start). ``reason`` is empty until the climb has ended.
+    follow each other by plain steps. A climb that continues an earlier one (a warm start) has the
+    ``earlier`` values at the head of its trace and expects a certain objective at its start.
+    ``reason`` is empty until the climb has ended.
     """
 
     params: Any
@@ -67,7 +68,8 @@ class Climb:
     n_passes: int = 0
     weight: float = 0.0
     entropy: float = 0.0
-    before: tuple[float, ...] = ()
+    earlier: int = 0
+    expected: float | None = None
     trace: tuple[float, ...] = ()
     plain: int = 0
     points: tuple[Point, ...] = ()
@@ -127,6 +129,7 @@ def _check_finite(objective: float, state: Climb) -> None:
 
 def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules) -> Climb:
     """The point just visited becomes the best; stop there, or choose the next."""
+    state = _continued(state, objective)
     events = state.events
     # plain == 0 follows a repair, which may lower the objective
     if state.trace and state.plain and fell(state.objective, objective, task.single):
@@ -142,7 +145,7 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
         failures=(),
         entropy=task.model.entropy(stats),
     )
-    state = replace(state, remaining=remaining_gain(_plain_values(state)))
+    state = replace(state, remaining=remaining_gain(state.trace[-plain:]))
     reason = _reason(state, rules)
     if reason:
         return replace(state, reason=reason)
@@ -159,13 +162,27 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
     return _step(task, state, rules)
 
 
-def _plain_values(state: Climb) -> tuple[float, ...]:
-    """The last values that follow each other by plain steps, an earlier climb's included."""
-    values = state.trace[-state.plain :]
-    continues = state.before and state.plain == len(state.trace)
-    if continues and np.isclose(state.before[-1], state.trace[0], rtol=1e-12, atol=0):
-        return (*state.before[:-1], *values)
-    return values
+def resumed(params: Any, climb: Climb | None) -> Climb:
+    """The start of a climb from ``params``, where an earlier one may have ended."""
+    if climb is None or not climb.trace:
+        return Climb(params)
+    return Climb(
+        params,
+        trace=climb.trace[:-1],
+        plain=max(climb.plain - 1, 0),
+        points=climb.points,
+        earlier=len(climb.trace) - 1,
+        expected=climb.trace[-1],
+    )
+
+
+def _continued(state: Climb, objective: float) -> Climb:
+    """Forget the earlier climb if its objective is not found again: the data are others."""
+    if state.expected is None:
+        return state
+    same = np.isclose(objective, state.expected, rtol=1e-12, atol=0)
+    fresh = {} if same else {"trace": (), "plain": 0, "points": (), "earlier": 0}
+    return replace(state, expected=None, **fresh)
 
 
 def _reason(state: Climb, rules: Rules) -> str:
@@ -199,11 +216,11 @@ def _step(task: Task, state: Climb, rules: Rules) -> Climb:
     proposal = None
     if rules.acceleration is not None and state.points and not _checking(state, rules):
         proposal = rules.acceleration.propose(state.points, state.failures)
-    if proposal is not None and not np.isfinite(proposal.x).all():
-        proposal = None
-    if proposal is None:
+    params = None
+    if proposal is not None and np.isfinite(proposal.x).all():
+        params = task.model.from_coordinates(state.image, proposal.x)
+    if params is None:
         return replace(state, params=state.image, proposal=None, n_iter=n_iter)
-    params = task.model.from_coordinates(state.image, proposal.x)
     return replace(state, params=params, proposal=proposal, n_iter=n_iter)
 
 

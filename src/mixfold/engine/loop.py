@@ -11,7 +11,7 @@ import numpy as np
 from mixfold.contracts import Array, Event, Executor, Model, Pilot, Source
 from mixfold.engine.acceleration import Acceleration
 from mixfold.engine.checkpoints import Checkpoint, Progressed
-from mixfold.engine.climb import Climb, Rules, Task, climb
+from mixfold.engine.climb import Climb, Rules, Task, climb, resumed
 from mixfold.engine.executors.blas import single_threaded_blas
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.progress import Progress
@@ -52,6 +52,7 @@ class Fit:
     remaining: float
     events: tuple[Event, ...]
     pilot: Pilot
+    climb: Climb
 
     @property
     def converged(self) -> bool:
@@ -73,14 +74,14 @@ def fit(
     plan: Plan,
     *,
     start: Any = None,
-    before: tuple[float, ...] = (),
+    earlier: Climb | None = None,
     pilot: Pilot | None = None,
     checkpoint: Checkpoint | None = None,
     progress: Progress | None = None,
 ) -> Fit:
     """Fit a model by restarts of climbs; ``start`` parameters replace them all.
 
-    ``before`` are the last values of the objective of the fit that ``start`` comes from.
+    ``earlier`` is the climb that ``start`` comes from; on the same data it is continued.
 
     The best of the climbs is returned, also after Ctrl-C or at the end of the time budget.
     """
@@ -101,9 +102,12 @@ def fit(
     with progress, single_threaded_blas():
         while progressed.restart < n_init:
             progressed = _one_restart(
-                task, progressed, rules, plan, start, before, checkpoint, progress
+                task, progressed, rules, plan, start, earlier, checkpoint, progress
             )
-            if progressed.best is not None and progressed.best.reason in ("time_budget", "interrupted"):
+            if progressed.best is not None and progressed.best.reason in (
+                "time_budget",
+                "interrupted",
+            ):
                 break
     assert progressed.best is not None
     if checkpoint:
@@ -117,7 +121,7 @@ def _one_restart(
     rules: Rules,
     plan: Plan,
     start: Any,
-    before: tuple[float, ...],
+    earlier: Climb | None,
     checkpoint: Checkpoint | None,
     progress: Progress,
 ) -> Progressed:
@@ -125,7 +129,7 @@ def _one_restart(
     state = progressed.climb
     if state is None:
         params = start if start is not None else choose_start(task, plan, rules, restart)
-        state = Climb(params, before=before)
+        state = resumed(params, earlier)
 
     def watch(now: Climb) -> None:
         progress.report(restart, now)
@@ -139,7 +143,7 @@ def _one_restart(
         checkpoint.write(replace(progressed, climb=replace(done, reason="")))
     best = progressed.best
     if best is None or done.objective > best.objective:
-        best = replace(done, points=())
+        best = done
     elif stopped:
         best = replace(best, reason=done.reason)
     return replace(progressed, restart=restart + 1, best=best, climb=None)
@@ -172,6 +176,6 @@ def choose_start(task: Task, plan: Plan, rules: Rules, restart: int) -> Any:
 
 def _result(best: Climb, pilot: Pilot) -> Fit:
     return Fit(
-        best.best, best.objective, best.weight, best.entropy, np.array(best.trace), best.n_iter, best.n_passes,
-        best.reason, best.remaining, best.events, pilot,
+        best.best, best.objective, best.weight, best.entropy, np.array(best.trace[best.earlier:]), best.n_iter, best.n_passes,
+        best.reason, best.remaining, best.events, pilot, best,
     )  # fmt: skip

@@ -134,4 +134,4 @@ def _bound(size: int, n_rows: int) -> float:
 
     A quarter more than needed, for rows that weigh nothing.
     """
-    return min(1.0, (1.25 * size + 8.0 * sqrt(size) + 64.0) / n_rows)
+    return min(1.0, (1.25 * size + 8.0 * sqrt(size) + 64.0) / max(n_rows, 1))

@@ -137,7 +137,11 @@ class MixfoldEstimator(BaseEstimator):
                 stacklevel=4,
             )
         elif fit.reason in ("time_budget", "interrupted"):
-            what = "time_budget was used up" if fit.reason == "time_budget" else "the fit was interrupted"
+            what = (
+                "time_budget was used up"
+                if fit.reason == "time_budget"
+                else "the fit was interrupted"
+            )
             warnings.warn(
                 f"{what} after {fit.n_iter} iterations; the best parameters so far are kept",
                 ConvergenceWarning,
@@ -191,14 +195,20 @@ def _is_plain(X: Any) -> bool:
     """Arrays, lists, sparse matrices: what scikit-learn validates."""
     if isinstance(X, np.memmap):
         return False
-    return isinstance(X, np.ndarray | list | tuple) and not _is_paths(X) or sparse.issparse(X) or not (
-        isinstance(X, str | os.PathLike | Source | tuple | list) or _has_names(X) or _is_lazy(X)
+    return (
+        (isinstance(X, np.ndarray | list | tuple) and not _is_paths(X))
+        or sparse.issparse(X)
+        or not (
+            isinstance(X, str | os.PathLike | Source | tuple | list) or _has_names(X) or _is_lazy(X)
+        )
     )
 
 
 def _is_paths(X: Any) -> bool:
-    return isinstance(X, list | tuple) and bool(X) and all(
-        isinstance(item, str | os.PathLike) for item in X
+    return (
+        isinstance(X, list | tuple)
+        and bool(X)
+        and all(isinstance(item, str | os.PathLike) for item in X)
     )
 
 

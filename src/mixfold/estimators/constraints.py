@@ -27,9 +27,9 @@ def number(low: float, *, open_end: bool = False) -> Rule:
     sign = ">" if open_end else ">="
     return Rule(
         f"a number {sign} {low:g}",
-        lambda v: isinstance(v, Real)
-        and not isinstance(v, bool)
-        and (v > low if open_end else v >= low),
+        lambda v: (
+            isinstance(v, Real) and not isinstance(v, bool) and (v > low if open_end else v >= low)
+        ),
     )
 
 

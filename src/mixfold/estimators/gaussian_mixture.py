@@ -253,7 +253,9 @@ class GaussianMixture(MixtureEstimator):
                     raise ValueError(f"unknown column {column!r}; the columns are {names}")
                 out.append(names.index(column))
             elif not -self.n_features_in_ <= int(column) < self.n_features_in_:
-                raise ValueError(f"column {column} is out of range: there are {self.n_features_in_} columns")
+                raise ValueError(
+                    f"column {column} is out of range: there are {self.n_features_in_} columns"
+                )
             else:
                 out.append(int(column) % self.n_features_in_)
         if not out or len(set(out)) < len(out):

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import DensityMixin
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block, Context, Source
@@ -110,7 +111,7 @@ class MixtureEstimator(DensityMixin, MixfoldEstimator):
             self._plan(seed, max_iter),
             pilot=pilot,
             start=self._params if warm else None,
-            before=getattr(self, "_before", ()) if warm else (),
+            earlier=getattr(self, "_climb", None) if warm else None,
             checkpoint=checkpoint,
             progress=Progress(int(self.verbose), self.verbose_interval),
         )
@@ -118,7 +119,7 @@ class MixtureEstimator(DensityMixin, MixfoldEstimator):
 
     def _keep(self, result: Fit, source: Source, seed: int) -> None:
         self._params = result.params
-        self._before = tuple(result.trace[-3:])
+        self._climb = result.climb if self.warm_start else None
         self._total = (result.objective, result.weight, result.entropy)
         self._dtype = source.dtype.name
         self._stream = (seed, 0)
@@ -288,9 +289,7 @@ class MixtureEstimator(DensityMixin, MixfoldEstimator):
             raise ValueError(f"method must be 'mean' or 'draw', got {method!r}")
         model, reading = self._reading()
         keys = RowKeys(seed_from(random_state), 0, _IMPUTE_STREAM)
-        return self._stacked(
-            X, partial(model.impute, reading, rng=keys, draw=method == "draw")
-        )
+        return self._stacked(X, partial(model.impute, reading, rng=keys, draw=method == "draw"))
 
     # ------------------------------------------------ scikit-learn and files
 
@@ -301,6 +300,9 @@ class MixtureEstimator(DensityMixin, MixfoldEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
+        # components are to predict_proba what classes are to a classifier's; scikit-learn's checks of
+        # sparse input read it
+        tags.classifier_tags = ClassifierTags(multi_class=self.n_components > 2)
         return tags
 
     def _copy_fit(self, other: MixtureEstimator) -> None:

@@ -36,6 +36,7 @@ from mixfold.math.lifted import (
     seen_square_features,
     square_features,
 )
+from mixfold.math.symmetric import LOG_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,9 @@ class AxisGaussian(GaussianFamily):
         return GaussianParams(
             params.frame,
             vector[:split].reshape(params.means.shape),
-            np.maximum(np.exp(vector[split:]), self.floor).reshape(params.scatter.shape),
+            np.maximum(np.exp(np.clip(vector[split:], -LOG_LIMIT, LOG_LIMIT)), self.floor).reshape(
+                params.scatter.shape
+            ),
         )
 
     def derivatives(self, params: GaussianParams, moments: Moments) -> tuple[Array, Metric]:

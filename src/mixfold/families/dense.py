@@ -87,9 +87,7 @@ def lifted_theta(reading: DenseReading) -> Array:
     return np.concatenate([offset[:, None], linear, -pack(precisions * half)], axis=1)
 
 
-def about(
-    points: Array, moments: Moments, second: Array
-) -> tuple[Array, Array, Array]:
+def about(points: Array, moments: Moments, second: Array) -> tuple[Array, Array, Array]:
     """Count (K,), first and second (K, D, D) moments about the given points (K, D)."""
     shift = points - moments.origin
     count = moments.count[:, 0]
@@ -163,13 +161,17 @@ class DenseGaussian(GaussianFamily):
 
     def from_sample(self, frame: Frame, U: Array, resp: Array) -> GaussianParams:
         _, size = U.shape
-        start = GaussianParams(frame, np.zeros((resp.shape[1], size)), self._unit(resp.shape[1], size))
+        start = GaussianParams(
+            frame, np.zeros((resp.shape[1], size)), self._unit(resp.shape[1], size)
+        )
         reading = self.mode(start)
         moments = self._sum(_Work(U), resp, reading)
         means = np.divide(moments.first, moments.count, out=np.zeros_like(moments.first),
                           where=moments.count > 0)  # fmt: skip
         # about the means: a start may have clusters that are tiny beside the spread of the data
-        centred = DenseReading(frame, means, reading.whiten, reading.constant, np.full(len(means), np.inf))
+        centred = DenseReading(
+            frame, means, reading.whiten, reading.constant, np.full(len(means), np.inf)
+        )
         return self.estimate(self._sum(_Work(U), resp, centred), start)[0]
 
     @abstractmethod
@@ -209,7 +211,9 @@ class DenseGaussian(GaussianFamily):
         out, deviations = np.empty((len(U), len(reading.means))), []
         for k, (mean, whiten) in enumerate(zip(reading.means, reading.whiten, strict=True)):
             deviation, log_det = complete(U, patterns, mean, whiten @ whiten.T)
-            out[:, k] = reading.constant[k] + unseen - 0.5 * (log_det + squared_norms(deviation, whiten))
+            out[:, k] = (
+                reading.constant[k] + unseen - 0.5 * (log_det + squared_norms(deviation, whiten))
+            )
             deviations.append(deviation)
         return Scores(out, _Work(U, patterns, tuple(deviations)))
 

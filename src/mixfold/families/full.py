@@ -8,7 +8,15 @@ from typing import ClassVar
 import numpy as np
 
 from mixfold.contracts import Array, Block
-from mixfold.families.dense import LIFT_LIMIT, DenseGaussian, DenseMetric, DenseReading, about, lifted_theta, slopes
+from mixfold.families.dense import (
+    LIFT_LIMIT,
+    DenseGaussian,
+    DenseMetric,
+    DenseReading,
+    about,
+    lifted_theta,
+    slopes,
+)
 from mixfold.families.gaussian import GaussianParams, Moments, flat, share, tile_width
 from mixfold.math.frame import Frame
 from mixfold.math.lifted import Sums, lifted_pass, product_features
@@ -32,7 +40,9 @@ class FullGaussian(DenseGaussian):
         deviation, seen = share(moments)
         alive = seen[:, 0]
         size = previous.n_features
-        scatter = unpack(moments.second, size) / np.where(alive, moments.count[:, 0], 1)[:, None, None]
+        scatter = (
+            unpack(moments.second, size) / np.where(alive, moments.count[:, 0], 1)[:, None, None]
+        )
         scatter -= deviation[:, :, None] * deviation[:, None, :]
         touched = np.zeros(len(scatter), bool)
         for k in np.flatnonzero(alive):

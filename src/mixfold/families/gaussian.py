@@ -199,7 +199,9 @@ class GaussianFamily(ABC):
 def share(moments: Moments) -> tuple[Array, Array]:
     """Per component and column: mean deviation from the origin, and where there is any data."""
     seen = moments.count > 0
-    deviation = np.divide(moments.first, moments.count, out=np.zeros_like(moments.first), where=seen)
+    deviation = np.divide(
+        moments.first, moments.count, out=np.zeros_like(moments.first), where=seen
+    )
     return deviation, seen
 
 

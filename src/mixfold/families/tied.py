@@ -8,7 +8,14 @@ from typing import ClassVar
 import numpy as np
 
 from mixfold.contracts import Array, Block
-from mixfold.families.dense import DenseGaussian, DenseMetric, DenseReading, about, read_dense, slopes
+from mixfold.families.dense import (
+    DenseGaussian,
+    DenseMetric,
+    DenseReading,
+    about,
+    read_dense,
+    slopes,
+)
 from mixfold.families.gaussian import GaussianParams, Moments, flat, share, tile_width
 from mixfold.math.frame import Frame
 from mixfold.math.lifted import Sums
@@ -89,7 +96,9 @@ class TiedGaussian(DenseGaussian):
         shift = -moments.origin
         count = moments.count[:, :1]
         cross = moments.first.T @ shift
-        second = unpack(moments.second, shift.shape[1]) - cross - cross.T + (count * shift).T @ shift
+        second = (
+            unpack(moments.second, shift.shape[1]) - cross - cross.T + (count * shift).T @ shift
+        )
         first = moments.first - count * shift
         return Moments(moments.count, first, pack(second), np.zeros_like(shift))
 

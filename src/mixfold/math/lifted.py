@@ -38,14 +38,17 @@ def product_features(n_features: int) -> FeatureMap:
     linear = np.arange(1, n_features + 1)
     row, column = np.triu_indices(n_features)
     return FeatureMap(
-        np.concatenate([[0], linear, row + 1]), np.concatenate([0 * linear[:1], 0 * linear, column + 1])
+        np.concatenate([[0], linear, row + 1]),
+        np.concatenate([0 * linear[:1], 0 * linear, column + 1]),
     )
 
 
 def square_features(n_features: int) -> FeatureMap:
     """(1, u_d, u_d^2): diagonal covariances, complete rows."""
     linear = np.arange(1, n_features + 1)
-    return FeatureMap(np.concatenate([[0], linear, linear]), np.concatenate([[0], 0 * linear, linear]))
+    return FeatureMap(
+        np.concatenate([[0], linear, linear]), np.concatenate([[0], 0 * linear, linear])
+    )
 
 
 def seen_square_features(n_features: int) -> FeatureMap:
@@ -187,6 +190,12 @@ def row_fields(block: Block) -> tuple[Array, Array]:
     return weight, labels
 
 
+def kernel_rows(block: Block) -> Array:
+    """The rows of a dense block as the one kind of array that the kernels are compiled for."""
+    flags = block.X.flags
+    return block.X if flags.c_contiguous and flags.writeable else np.array(block.X, order="C")
+
+
 def lifted_pass(block: Block, frame: Frame, features: FeatureMap, theta: Array) -> Sums:
     """Responsibilities of the rows of a dense block, summed into moments of each component.
 
@@ -196,7 +205,7 @@ def lifted_pass(block: Block, frame: Frame, features: FeatureMap, theta: Array) 
     moments, sums = np.zeros(theta.shape), np.zeros(3)
     weight, labels = row_fields(block)
     _pass(
-        block.X, weight, labels, frame.origin, 1.0 / frame.scale,
+        kernel_rows(block), weight, labels, frame.origin, 1.0 / frame.scale,
         features.left, features.right, theta, moments, sums,
     )  # fmt: skip
     return Sums(moments, float(sums[0]), float(sums[1]), float(sums[2]))
@@ -205,7 +214,5 @@ def lifted_pass(block: Block, frame: Frame, features: FeatureMap, theta: Array) 
 def lifted_scores(block: Block, frame: Frame, features: FeatureMap, theta: Array) -> Array:
     """theta @ T(u) for each row of a dense block, as (n, K)."""
     out = np.empty((block.n_rows, theta.shape[0]))
-    _scores(
-        block.X, frame.origin, 1.0 / frame.scale, features.left, features.right, theta, out
-    )
+    _scores(kernel_rows(block), frame.origin, 1.0 / frame.scale, features.left, features.right, theta, out)
     return out

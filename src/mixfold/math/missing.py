@@ -96,15 +96,11 @@ def _complete(U, order, start, missing, mean, precision, filled, log_det):
                 filled[row, where[a]] = -b[a]
 
 
-def complete(
-    U: Array, patterns: Patterns, mean: Array, precision: Array
-) -> tuple[Array, Array]:
+def complete(U: Array, patterns: Patterns, mean: Array, precision: Array) -> tuple[Array, Array]:
     """Deviations from the mean, completed with conditional means, and ln|Lambda_mm| per row."""
     filled = np.empty(U.shape)
     log_det = np.empty(len(patterns.missing))
-    _complete(
-        U, patterns.order, patterns.start, patterns.missing, mean, precision, filled, log_det
-    )
+    _complete(U, patterns.order, patterns.start, patterns.missing, mean, precision, filled, log_det)
     per_row = np.empty(len(U))
     per_row[patterns.order] = np.repeat(log_det, np.diff(patterns.start))
     return filled, per_row
@@ -134,9 +130,7 @@ def _add_conditional(order, start, missing, precision, resp, second):
 def conditional_scatter(patterns: Patterns, precision: Array, resp: Array) -> Array:
     """sum_n resp_n Cov[x_m | x_o], embedded in (D, D)."""
     second = np.zeros(precision.shape)
-    _add_conditional(
-        patterns.order, patterns.start, patterns.missing, precision, resp, second
-    )
+    _add_conditional(patterns.order, patterns.start, patterns.missing, precision, resp, second)
     return second
 
 

@@ -18,6 +18,7 @@ from mixfold.math.lifted import (
     TILE,
     Sums,
     add_into,
+    kernel_rows,
     load_row_fields,
     load_tile,
     normalise_tile,
@@ -73,7 +74,7 @@ def pooled_pass(block: Block, frame: Frame, theta: Array, whiten: Array) -> tupl
     moments, second, sums = np.zeros(theta.shape), np.zeros((size, size)), np.zeros(3)
     weight, labels = row_fields(block)
     _pass(
-        block.X, weight, labels, frame.origin, 1.0 / frame.scale,
+        kernel_rows(block), weight, labels, frame.origin, 1.0 / frame.scale,
         theta, np.ascontiguousarray(whiten), moments, second, sums,
     )  # fmt: skip
     return Sums(moments, float(sums[0]), float(sums[1]), float(sums[2])), second

@@ -7,6 +7,9 @@ from scipy.linalg import lapack
 
 from mixfold.contracts import Array
 
+# logarithms of scales beyond this come from extrapolations gone astray; exp stays finite
+LOG_LIMIT = 60.0
+
 
 def pack(matrices: Array) -> Array:
     """Upper triangles of (..., D, D) as (..., D (D + 1) / 2), row by row."""
@@ -40,9 +43,11 @@ def floored(matrix: Array, floor: float) -> tuple[Array, bool]:
     if cholesky(matrix - floor * np.eye(len(matrix))) is not None:
         return matrix, False
     values, vectors = np.linalg.eigh(matrix)
-    if values[0] >= floor:
+    # below this a factorisation of the result would fail by rounding
+    least = max(floor, 1e-13 * len(values) * values[-1])
+    if values[0] >= least:
         return matrix, False
-    raised = np.maximum(values, floor)
+    raised = np.maximum(values, least)
     return np.asarray((vectors * raised) @ vectors.T), True
 
 
@@ -90,5 +95,7 @@ def from_log_cholesky(coordinates: Array, size: int) -> Array:
     factors = np.zeros((*coordinates.shape[:-1], size, size))
     factors[..., row, column] = coordinates
     diagonal = np.arange(size)
-    factors[..., diagonal, diagonal] = np.exp(factors[..., diagonal, diagonal])
+    factors[..., diagonal, diagonal] = np.exp(
+        np.clip(factors[..., diagonal, diagonal], -LOG_LIMIT, LOG_LIMIT)
+    )
     return np.asarray(factors @ np.swapaxes(factors, -1, -2))

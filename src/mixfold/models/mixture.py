@@ -1,6 +1,6 @@
 """The generic mixture: any family of components, any prior of the mixing weights.
 
-    z ~ pi,   x | z = k ~ p(x | theta_k)
+z ~ pi,   x | z = k ~ p(x | theta_k)
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ from mixfold.math.softmax import choose, clamp, entropies, normalise
 from mixfold.mixing.free import FreeWeights
 from mixfold.models.starts import KMeansStart, Sample, Start
 
+# beyond this a coordinate is no parameter but the overflow of an extrapolation
+COORDINATE_LIMIT = 1e4
 # a tile of the general route, dense, is about this large
 _TILE_BYTES = 2**21
 
@@ -111,9 +113,7 @@ class Mixture:
 
     # ------------------------------------------------ start
 
-    def initialise(
-        self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0
-    ) -> MixtureParams:
+    def initialise(self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0) -> MixtureParams:
         block = pilot.block
         X, weight, labels = distinct(dense_rows(block.X), block.weights(), block.y)
         frame = self.family.frame(X, weight)
@@ -139,9 +139,7 @@ class Mixture:
     # ------------------------------------------------ E step
 
     def prepare(self, params: MixtureParams) -> MixtureReading:
-        return MixtureReading(
-            self.mixing.mode(params.weights), self.family.mode(params.components)
-        )
+        return MixtureReading(self.mixing.mode(params.weights), self.family.mode(params.components))
 
     def expect(self, reading: MixtureReading, block: Block, rng: RowRandom) -> MixtureStats:
         block = without_empty_rows(block)
@@ -203,7 +201,11 @@ class Mixture:
     ) -> Update[MixtureParams]:
         """Move components that lost all their rows to rows that the mixture explains badly."""
         if not self.reseed or context.pilot is None:
-            return Update(params, events + _told("drop", "lost all its rows and has weight 0 from here on", empty, context))
+            return Update(
+                params,
+                events
+                + _told("drop", "lost all its rows and has weight 0 from here on", empty, context),
+            )
         pilot = context.pilot.block
         reading = self.prepare(params)
         log_density, _ = normalise(self.log_joint(reading, pilot))
@@ -215,7 +217,9 @@ class Mixture:
         weights = params.weights.copy()
         weights[empty] = 1.0 / (10 * self.n_components)
         fresh = MixtureParams(weights / weights.sum(), components)
-        told = _told("reseed", "lost all its rows and was moved to badly explained rows", empty, context)
+        told = _told(
+            "reseed", "lost all its rows and was moved to badly explained rows", empty, context
+        )
         return Update(fresh, events + told, monotone=False)
 
     def objective(self, params: MixtureParams, stats: MixtureStats) -> float:
@@ -234,9 +238,7 @@ class Mixture:
 
     # ------------------------------------------------ using a fit
 
-    def impute(
-        self, reading: MixtureReading, block: Block, rng: RowRandom, *, draw: bool
-    ) -> Array:
+    def impute(self, reading: MixtureReading, block: Block, rng: RowRandom, *, draw: bool) -> Array:
         """The rows with missing entries filled: conditional means, or one conditional draw."""
         X = dense_rows(block.X).copy()
         lacking = np.flatnonzero(np.isnan(X).any(axis=1))
@@ -269,7 +271,9 @@ class Mixture:
             U[mine] = self.family.completed(scores, reading.components, int(k), normals)[mine]
         return U
 
-    def sample(self, params: MixtureParams, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    def sample(
+        self, params: MixtureParams, n: int, rng: np.random.Generator
+    ) -> tuple[Array, Array]:
         """n rows and the components they came from."""
         labels = choose(np.tile(params.weights, (n, 1)), rng.random(n))
         normals = rng.standard_normal((n, params.components.n_features))
@@ -300,8 +304,11 @@ class Mixture:
         by_weight = stats.counts - expected
         return np.concatenate([by_weight, gradient]), MixtureMetric(expected, metric)
 
-    def from_coordinates(self, params: MixtureParams, vector: Array) -> MixtureParams:
+    def from_coordinates(self, params: MixtureParams, vector: Array) -> MixtureParams | None:
         K = params.n_components
+        # coordinates are logarithms, or lengths in units of the data's spread
+        if not np.abs(vector[K:]).max() < COORDINATE_LIMIT:
+            return None
         _, weights = normalise(vector[None, :K])
         weights = np.where(params.weights > 0, weights[0], 0.0)
         components = self.family.from_coordinates(params.components, vector[K:])

@@ -41,7 +41,7 @@ def test_weight_and_label_columns_are_no_features(named: str, X: np.ndarray, bui
 def test_bad_weight_columns(named: str, value: float, X: np.ndarray, build: Any) -> None:
     X[:, 2] = 0.0
     X[17, 2] = value
-    text = "0 in every row" if value == 0 else f"weight of row 17 of .* is {value}"
+    text = "zero in every row" if value == 0 else f"weight of row 17 of .* is {value}"
     with pytest.raises(ValueError, match=text):
         list(open_source(build(named, X), weight="c").blocks())
 

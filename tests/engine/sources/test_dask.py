@@ -119,7 +119,7 @@ def test_types(X: np.ndarray) -> None:
 def test_a_partition_may_weigh_nothing_but_not_all_of_them(X: np.ndarray) -> None:
     data = da.from_array(X, chunks=(1000, 3))
     weight = np.zeros(4000)
-    with pytest.raises(ValueError, match="0 in every row"):
+    with pytest.raises(ValueError, match="zero in every row"):
         list(_source(data, weight=da.from_array(weight, chunks=500)).blocks())
     weight[3999] = 1.0
     assert len(list(_source(data, weight=da.from_array(weight, chunks=500)).blocks())) == 4
@@ -156,7 +156,7 @@ def test_rows_of_bad_entries_are_global(X: np.ndarray) -> None:
 
 def test_frames_of_text_and_partitions_that_change() -> None:
     frame = pd.DataFrame({"a": [1.0, 2.0], "s": ["x", "y"]})
-    with pytest.raises(ValueError, match="column 's' has type"):
+    with pytest.raises(ValueError, match=r"column 's' has type [^,]*; it must hold numbers"):
         open_source(dd.from_pandas(frame, npartitions=1))
     source = _source(da.ones((6, 2), chunks=3))
     with pytest.raises(ValueError, match="has 2 rows when computed, but 3 were announced"):

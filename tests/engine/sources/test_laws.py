@@ -100,7 +100,7 @@ def test_infinity_is_refused_with_its_place(
         (np.where(np.arange(N) == 17, -0.5, 1.0), "the weight of row 17 of X is -0.5"),
         (np.where(np.arange(N) == 18, np.nan, 1.0), "the weight of row 18 of X is nan"),
         (np.where(np.arange(N) == 19, np.inf, 1.0), "the weight of row 19 of X is inf"),
-        (np.zeros(N), "weight is 0 in every row"),
+        (np.zeros(N), "weight is zero in every row"),
     ],
     ids=["short", "long", "2d", "negative", "nan", "inf", "zero"],
 )

@@ -82,7 +82,7 @@ def _hidden_entries(model: Any, X: Array, complete: Array, labels: Array) -> str
     return (
         "Error of the hidden entries (root mean square, in standard deviations of the column): "
         f"{error(means):.2f} with column means, {error(model.impute(X)):.2f} with the mixture.\n"
-        f"{same:.0%} of the rows are in the group that they have when nothing is hidden."
+        f"{same:.0%} of the rows are put where the mixture puts them when nothing is hidden."
     )
 
 

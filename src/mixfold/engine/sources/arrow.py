@@ -53,18 +53,19 @@ def labels(column: Any) -> Array:
 
 
 def example(column: Any) -> str:
-    """The first value of a column that is not null, for a message."""
+    """The first value of a column that is not null, for a message; empty if there is none."""
     for value in column:
         if value.is_valid:
             return repr(value.as_py())
-    return "null"
+    return ""
 
 
 def not_a_number(where: str, name: str, kind: Any, shown: str, row: str = "") -> ValueError:
     """The error for a column that holds something else than numbers."""
+    such = f", such as {shown}{row}" if shown else ""
     return ValueError(
-        f"{where}: column {name!r} has type {kind}, such as {shown}{row}; a feature must be a "
-        "number. Leave it out with columns=, or convert it (cast to float, encode categories as "
+        f"{where}: column {name!r} has type {kind}{such}; it must hold numbers to be "
+        "used. Leave it out with columns=, or convert it (cast to float, encode categories as "
         "0/1 columns)."
     )
 

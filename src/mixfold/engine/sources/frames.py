@@ -71,7 +71,7 @@ def check_pandas(frame: Any, choice: Choice, values: bool = True) -> None:
         if _is_object(kind) and (not values or infer_dtype(column, skipna=True) in _OBJECT_NUMBERS):
             continue
         known = column.dropna() if values else column
-        shown = repr(known.iloc[0]) if len(known) else "no value"
+        shown = repr(known.iloc[0]) if len(known) else ""
         raise not_a_number("the DataFrame", str(frame.columns[i]), kind, shown)
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from mixfold.engine.sources.arrow import arrow_dtype, example, is_number, not_a_number
+from mixfold.engine.sources.checks import check_shape
 from mixfold.engine.sources.columns import Choice, choose
 from mixfold.engine.sources.sides import sides_of
 from mixfold.engine.sources.stream import StreamSource
@@ -44,6 +45,7 @@ class ParquetSource(StreamSource):
             self._lengths.append(length)
         self._names = [schema.names[i] for i in choice.used]
         dtype = arrow_dtype(schema.field(i).type for i in choice.features)
+        check_shape((self.n_samples, len(choice.features)), str(files[0]))
         super().__init__(files, choice, dtype, sides_of(weight, y, self.n_samples))
 
     @property
@@ -86,7 +88,7 @@ def _check_numbers(file: Path, schema: pa.Schema, choice: Choice) -> None:
         if not is_number(field.type):
             with _open(file) as reader:
                 top = next(reader.iter_batches(batch_size=64, columns=[field.name]), None)
-            shown = "no value" if top is None else example(top.column(0))
+            shown = "" if top is None else example(top.column(0))
             raise not_a_number(str(file), field.name, field.type, shown)
 
 

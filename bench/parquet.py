@@ -1,0 +1,91 @@
+"""A Parquet file that is larger than the memory the fit may use."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from bench import peak
+from bench.jobs import run
+from bench.per_iteration import Say
+from bench.problems import Problem, draw
+from bench.tables import table
+
+TITLE = "A Parquet file larger than the memory allowed"
+GROUP = 65_536  # rows of a row group
+LIMIT = 1000  # MB in total
+SHAPE = Problem(GROUP, 32, 8, "full")
+
+
+def write(folder: Path, gigabytes: float, say: Say) -> Path:
+    """A file of about that size, written row group by row group.
+
+    Raises
+    ------
+    OSError
+        If the disk has not half as much again to spare.
+    """
+    wanted, free = gigabytes * 1e9, shutil.disk_usage(folder).free
+    if free < 1.5 * wanted:
+        raise OSError(
+            f"a file of {gigabytes:g} GB needs {1.5 * wanted / 1e9:.1f} GB free in {folder}, which has "
+            f"{free / 1e9:.1f} GB; set TMPDIR to another disk, or run with --quick"
+        )
+    path = folder / "mixture.parquet"
+    names = [f"x{j}" for j in range(SHAPE.d)]
+    schema = pa.schema([(name, pa.float64()) for name in names])
+    n_groups = max(2, round(wanted / (GROUP * SHAPE.d * 8)))
+    # random digits do not compress, so that the size on disk is the size of the numbers
+    with pq.ParquetWriter(path, schema, compression="none", use_dictionary=False) as writer:
+        for group in range(n_groups):
+            X = draw(SHAPE, seed=group)
+            columns = [pa.array(X[:, j]) for j in range(SHAPE.d)]
+            writer.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=GROUP)
+            if group % 50 == 49:
+                say(f"parquet: {path.stat().st_size / 1e9:.1f} GB written")
+    return path
+
+
+def fit(threads: int | None, path: str, max_iter: int) -> dict[str, float]:
+    """Fit at the defaults but for the number of steps; all memory of the process counts."""
+    from mixfold import GaussianMixture
+
+    model = GaussianMixture(SHAPE.k, random_state=0, max_iter=max_iter, tol=0.0)
+    began = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so few steps do not converge
+        model.fit(path)
+    took = time.perf_counter() - began
+    return {"seconds": took, "peak": peak.peak() / 1e6, "passes": float(model.n_passes_),
+            "log_likelihood": model.lower_bound_}  # fmt: skip
+
+
+def measure(quick: bool, say: Say) -> dict[str, Any]:
+    gigabytes = 0.2 if quick else 4.0
+    with tempfile.TemporaryDirectory(prefix="mixfold-bench-") as folder:
+        say(f"parquet: writing {gigabytes:g} GB")
+        path = write(Path(folder), gigabytes, say)
+        size, rows = path.stat().st_size, pq.read_metadata(path).num_rows
+        say("parquet: fitting")
+        short = run("bench.parquet:fit", threads=None, path=str(path), max_iter=1)
+        long = run("bench.parquet:fit", threads=None, path=str(path), max_iter=4)
+    per_pass = (long["seconds"] - short["seconds"]) / (long["passes"] - short["passes"])
+    return {"gigabytes": size / 1e9, "rows": rows, "peak": long["peak"], "pass": per_pass,
+            "passes": long["passes"], "total": long["seconds"]}  # fmt: skip
+
+
+def report(result: dict[str, Any]) -> str:
+    speed = result["gigabytes"] * 1000 / result["pass"]
+    within = "yes" if result["peak"] < LIMIT else "NO"
+    head = ["file, GB", "rows", "peak memory, MB", f"under {LIMIT} MB", "s per pass", "MB/s", "passes", "fit, s"]
+    return table(head, [[
+        f"{result['gigabytes']:.2f}", f"{result['rows']:,}", f"{result['peak']:.0f}", within,
+        f"{result['pass']:.1f}", f"{speed:.0f}", f"{result['passes']:.0f}", f"{result['total']:.0f}",
+    ]])  # fmt: skip

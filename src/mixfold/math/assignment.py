@@ -1,0 +1,271 @@
+"""The nearest centre of each row, and the sums of the rows of each centre, in one pass.
+
+In frame coordinates |u - c_k|^2 = |u|^2 - 2 u.c_k + |c_k|^2: one matrix product scores all centres for
+a tile of rows. That form loses digits where centres are close to each other compared with their
+distance to the origin. So a row whose two best scores differ by no more than rounding is decided by
+differences u - c_k, and so are the distances that are summed: the assignment of a row is a
+function of the row and the centres, whatever tile it stands in, and ties go to the lowest index.
+
+A missing entry is left out of the distance. Rows are then (u, seen) with u = 0 where missing, and
+the scores are -2 u.c_k + seen.c_k^2.
+"""
+
+# mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call"
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from mixfold.contracts import Array, Block
+from mixfold.math.frame import Frame
+from mixfold.math.lifted import JIT
+
+# sums over columns may be taken in any order: the compiler chooses one, the same for every row
+SUM_JIT = {**JIT, "fastmath": {"contract", "nsz", "arcp", "reassoc"}}
+# scores of a tile: small enough for the L2 cache, wide enough for the matrix product
+_TILE_SCORES, _LEAST_TILE, _MOST_TILE = 2**14, 64, 512
+# below this share of |u|^2 + |c|^2 a distance is computed from differences
+_CLOSE = 1e-2
+
+
+@dataclass(frozen=True)
+class Centres:
+    """K centres in frame coordinates (float64), and the forms in which the kernels read them."""
+
+    frame: Frame
+    points: Array
+
+    @property
+    def norms(self) -> Array:
+        """|c_k|^2, (K,)."""
+        return np.asarray(np.einsum("kd,kd->k", self.points, self.points))
+
+    @cached_property
+    def columns(self) -> Array:
+        """The centres in data coordinates, transposed to (D, K)."""
+        return np.ascontiguousarray(self.frame.leave(self.points).T)
+
+    def scoring(self, dtype: np.dtype[Any], complete: bool) -> tuple[Array, Array]:
+        """(K, D) or (K, 2 D) coefficients of (u, seen), and what is added to each score."""
+        if complete:
+            return (-2 * self.points).astype(dtype), self.norms.astype(dtype)
+        theta = np.concatenate([-2 * self.points, self.points**2], axis=1)
+        return theta.astype(dtype), np.zeros(len(theta), dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """What one pass over a block adds up, in frame coordinates.
+
+    ``mass`` (K,) is the weight of the rows of each centre, ``count`` (K, D), or (K, 1) where
+    nothing is missing, the weight of its observed entries, ``first`` (K, D) their sum.
+    """
+
+    mass: Array
+    count: Array
+    first: Array
+    inertia: float
+    weight: float
+
+
+@njit(**JIT)
+def _load(X, first, last, origin, inverse_scale, U):
+    """Rows first:last of X into U: u, then (if U has room) what was seen."""
+    D = X.shape[1]
+    for i in range(last - first):
+        for d in range(D):
+            U[i, d] = (X[first + i, d] - origin[d]) * inverse_scale[d]
+    if U.shape[1] > D:
+        for i in range(last - first):
+            for d in range(D):
+                missing = np.isnan(U[i, d])
+                U[i, D + d] = 0 if missing else 1
+                if missing:
+                    U[i, d] = 0
+
+
+@njit(**JIT)
+def _two_best(S, bias, best, second, arg):
+    """The smallest and second smallest entry of each column of S + bias, and where the former is."""
+    best[:] = np.inf
+    second[:] = np.inf
+    arg[:] = 0
+    for k in range(S.shape[0]):
+        offset = bias[k]
+        for i in range(S.shape[1]):
+            score = S[k, i] + offset
+            better = score < best[i]
+            loser = best[i] if better else score
+            second[i] = loser if loser < second[i] else second[i]
+            best[i] = score if better else best[i]
+            arg[i] = k if better else arg[i]
+
+
+@njit(**SUM_JIT)
+def _apart(u, c):
+    """|u - c|^2 over what was seen, from differences."""
+    D = c.size
+    total = 0.0
+    if u.size > D:
+        for d in range(D):
+            gap = (u[d] - c[d]) * u[D + d]
+            total += gap * gap
+    else:
+        for d in range(D):
+            gap = u[d] - c[d]
+            total += gap * gap
+    return total
+
+
+@njit(**SUM_JIT)
+def _measure(U, points, arg, n, distance):
+    """Squared distances of the first n rows to the centres they were given to."""
+    D = points.shape[1]
+    if U.shape[1] > D:
+        for i in range(n):
+            distance[i] = _apart(U[i], points[arg[i]])
+        return
+    for i in range(n):  # written out: the loop that every row of complete data goes through
+        k = arg[i]
+        total = 0.0
+        for d in range(D):
+            gap = U[i, d] - points[k, d]
+            total += gap * gap
+        distance[i] = total
+
+
+@njit(**JIT)
+def _settle(U, points, S, bias, best, second, slack, reach, n, arg, distance):
+    """Decide the rows whose two best scores are within rounding of each other by differences."""
+    for i in range(n):
+        doubt = slack * (distance[i] + reach)  # |u|^2 is at most 2 distance + 2 reach
+        if second[i] - best[i] > doubt:
+            continue
+        limit = best[i] + doubt
+        distance[i] = np.inf
+        for k in range(S.shape[0]):
+            if not (S[k, i] + bias[k] > limit):  # an overflow, NaN, is decided here too
+                apart = _apart(U[i], points[k])
+                if apart < distance[i]:
+                    arg[i] = k
+                    distance[i] = apart
+
+
+@njit(**JIT)
+def _accumulate(U, arg, distance, w, n, mass, count, first, sums):
+    """Add the first n rows to the sums of their centres."""
+    D = first.shape[1]
+    for i in range(n):
+        k, wi = arg[i], w[i]
+        if wi == 0:
+            continue
+        mass[k] += wi
+        sums[0] += wi * distance[i]
+        sums[1] += wi
+        for d in range(D):
+            first[k, d] += wi * U[i, d]
+    if U.shape[1] > D:
+        for i in range(n):
+            for d in range(D):
+                count[arg[i], d] += w[i] * U[i, D + d]
+
+
+@njit(**JIT)
+def _pass(
+    X, weight, origin, inverse_scale, points, theta, bias, slack, reach, tile,
+    mass, count, first, sums, labels, distances,
+):  # fmt: skip
+    U = np.zeros((tile, theta.shape[1]), theta.dtype)
+    S = np.empty((theta.shape[0], tile), theta.dtype)
+    best, second = np.empty(tile, theta.dtype), np.empty(tile, theta.dtype)
+    arg, distance, w = np.empty(tile, np.int32), np.empty(tile), np.ones(tile)
+    for start in range(0, X.shape[0], tile):
+        last = min(start + tile, X.shape[0])
+        n = last - start
+        _load(X, start, last, origin, inverse_scale, U)
+        np.dot(theta, U.T, S)
+        _two_best(S, bias, best, second, arg)
+        _measure(U, points, arg, n, distance)
+        _settle(U, points, S, bias, best, second, slack, reach, n, arg, distance)
+        if weight.size:
+            w[:n] = weight[start:last]
+        _accumulate(U, arg, distance, w, n, mass, count, first, sums)
+        if labels.size:
+            labels[start:last] = arg[:n]
+            distances[start:last] = distance[:n]
+
+
+@njit(**JIT)
+def _distances(X, origin, inverse_scale, points, norms, theta, bias, tile, out):
+    D = X.shape[1]
+    U = np.zeros((tile, theta.shape[1]), theta.dtype)
+    S = np.empty((theta.shape[0], tile), theta.dtype)
+    for start in range(0, X.shape[0], tile):
+        last = min(start + tile, X.shape[0])
+        _load(X, start, last, origin, inverse_scale, U)
+        np.dot(theta, U.T, S)
+        for i in range(last - start):
+            size = 0.0
+            for d in range(D):
+                size += np.float64(U[i, d]) * U[i, d]
+            for k in range(S.shape[0]):
+                squared = size + S[k, i] + bias[k]
+                if not (squared > _CLOSE * (size + norms[k])):
+                    squared = _apart(U[i], points[k])
+                out[start + i, k] = squared
+
+
+NO_WEIGHT = np.empty(0)
+_NO_LABELS, _NO_DISTANCES = np.empty(0, np.int32), np.empty(0)
+
+
+def _tile(n_centres: int) -> int:
+    return int(np.clip(_TILE_SCORES // n_centres, _LEAST_TILE, _MOST_TILE) // 8 * 8)
+
+
+def row_weights(block: Block) -> Array:
+    """Weights of a block for the kernels; an empty array where there are none."""
+    return NO_WEIGHT if block.weight is None else np.ascontiguousarray(block.weight, np.float64)
+
+
+def _run(block: Block, centres: Centres, labels: Array, distances: Array) -> Assigned:
+    points, frame = centres.points, centres.frame
+    K, D = points.shape
+    theta, bias = centres.scoring(block.X.dtype, block.complete)
+    mass, first, sums = np.zeros(K), np.zeros((K, D)), np.zeros(2)
+    count = np.zeros((K, 1 if block.complete else D))
+    # rounding of a score: a few units per term, terms adding up like a random walk
+    slack = 16 * (4 + np.sqrt(D)) * float(np.finfo(theta.dtype).eps)
+    _pass(
+        block.X, row_weights(block), frame.origin, 1.0 / frame.scale, points, theta, bias, slack,
+        centres.norms.max(), _tile(K), mass, count, first, sums, labels, distances,
+    )  # fmt: skip
+    return Assigned(mass, mass[:, None] if block.complete else count, first, sums[0], sums[1])
+
+
+def assign(block: Block, centres: Centres) -> Assigned:
+    """Sums over the rows of a dense block, each given to its nearest centre."""
+    return _run(block, centres, _NO_LABELS, _NO_DISTANCES)
+
+
+def nearest(block: Block, centres: Centres) -> tuple[Array, Array]:
+    """Index (int32) of and squared distance to the nearest centre, of each row of a dense block."""
+    labels, distances = np.empty(block.n_rows, np.int32), np.empty(block.n_rows)
+    _run(block, centres, labels, distances)
+    return labels, distances
+
+
+def squared_distances(block: Block, centres: Centres) -> Array:
+    """(n, K) squared distances of a dense block, in frame coordinates."""
+    theta, bias = centres.scoring(block.X.dtype, block.complete)
+    out = np.empty((block.n_rows, len(centres.points)))
+    _distances(
+        block.X, centres.frame.origin, 1.0 / centres.frame.scale, centres.points, centres.norms,
+        theta, bias, _tile(len(out.T)), out,
+    )  # fmt: skip
+    return out
