@@ -7,7 +7,7 @@ import json
 import platform
 import sys
 import time
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +16,7 @@ import typer
 from bench.machine import describe
 
 
-class Comparison(str, Enum):
+class Comparison(StrEnum):
     """Each is a module of this package with TITLE, measure(quick, say) and report(result)."""
 
     per_iteration = "per-iteration"
@@ -30,7 +30,9 @@ def main(
     which: Annotated[
         list[Comparison] | None, typer.Argument(help="What to measure; everything by default.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Small problems: does it all run?")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small problems: does it all run?")
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Write the figures to this JSON file as well.")
     ] = None,

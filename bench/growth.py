@@ -17,7 +17,7 @@ BASE = (100_000, 16, 8)
 
 
 def problems(quick: bool) -> list[Problem]:
-    """The base, then each of N, D, K alone times 2 and 4 (and 8 for D: past the lifted products)."""
+    """The base, then N, D, K one by one times 2, 4 (D: 8, past the lifted products; K: 16)."""
     n, d, k = BASE if not quick else (10_000, 16, 8)
     factors = (2,) if quick else (2, 4)
     grown = [(n * f, d, k) for f in factors] + [(n, d * f, k) for f in (*factors, 8)]
@@ -50,5 +50,7 @@ def report(result: dict[str, Any]) -> str:
     for row in result["rows"]:
         own = row["cpu"]["mixfold"]
         theirs = [ratio(row["cpu"].get(p), own) for p in ("scikit-learn", "oneDAL")]
-        lines.append([f"{row['n']:,}", row["d"], row["k"], seconds(own), ratio(own, first), *theirs])
+        lines.append(
+            [f"{row['n']:,}", row["d"], row["k"], seconds(own), ratio(own, first), *theirs]
+        )
     return table(head, lines)

@@ -26,7 +26,7 @@ class JobError(RuntimeError):
 
 
 def run(function: str, *, threads: int | None, **arguments: Any) -> Any:
-    """What ``module:function`` returns in a new process limited to ``threads`` (None: all cores)."""
+    """What ``module:function`` returns in a process limited to ``threads`` (None: all cores)."""
     environment = dict(os.environ)
     for name in _LIMITS:
         environment.pop(name, None)

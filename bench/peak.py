@@ -25,7 +25,7 @@ def forget() -> None:
 def peak() -> int:
     """The most resident bytes since ``forget``, or since the start where it cannot be reset."""
     if _STATUS.exists():
-        # ru_maxrss would do, but on Linux it also remembers the parent from which this one was spawned
+        # not ru_maxrss: on Linux it also remembers the parent from which this one was spawned
         line = next(s for s in _STATUS.read_text().splitlines() if s.startswith("VmHWM"))
         return int(line.split()[1]) * 1024
     unit = 1 if sys.platform == "darwin" else 1024

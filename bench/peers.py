@@ -31,9 +31,7 @@ Fit = Callable[[Array, Start, Problem, int, int | None], Result]
 def mixfold(X: Array, start: Start, problem: Problem, n_iter: int, threads: int | None) -> Result:
     from mixfold import GaussianMixture
 
-    return _estimator(
-        GaussianMixture, X, start, problem, n_iter, acceleration=None, n_jobs=threads
-    )
+    return _estimator(GaussianMixture, X, start, problem, n_iter, acceleration=None, n_jobs=threads)
 
 
 def scikit_learn(
@@ -43,9 +41,7 @@ def scikit_learn(
     from sklearn.mixture import GaussianMixture
 
     # no initialisation is run when all parts of the start are given, but the name is checked
-    return _estimator(
-        GaussianMixture, X, start, problem, n_iter, init_params="random_from_data"
-    )
+    return _estimator(GaussianMixture, X, start, problem, n_iter, init_params="random_from_data")
 
 
 def _estimator(
@@ -81,7 +77,9 @@ def onedal(X: Array, start: Start, problem: Problem, n_iter: int, threads: int |
         regularizationFactor=0.0,
         covarianceStorage="diagonal" if problem.covariance == "diag" else "full",
     )
-    out = algorithm.compute(X, start.weights[None].astype(X.dtype), start.means.astype(X.dtype), own)
+    out = algorithm.compute(
+        X, start.weights[None].astype(X.dtype), start.means.astype(X.dtype), own
+    )
     covariances = np.stack([np.squeeze(c, 0) if problem.covariance == "diag" else c
                             for c in map(np.asarray, out.covariances)])  # fmt: skip
     return Result(np.asarray(out.weights)[0], np.asarray(out.means), covariances)
@@ -109,7 +107,7 @@ _PACKAGES = {"mixfold": "mixfold", "scikit-learn": "scikit-learn", "oneDAL": "da
 
 
 def warm_up(name: str, problem: Problem, threads: int | None) -> None:
-    """A fit of a few rows: imports, compiles, starts threads. Its shape does not matter for that."""
+    """A fit of a few rows: imports, compiles, starts threads. Its shape is of no matter."""
     small = Problem(2000, 2, 2, problem.covariance, problem.dtype)
     X = draw(small).astype(small.dtype)
     PEERS[name](X, start_for(X, small), small, 2, threads)
@@ -117,7 +115,9 @@ def warm_up(name: str, problem: Problem, threads: int | None) -> None:
 
 def offers(name: str, problem: Problem) -> bool:
     """Whether the library is installed and has this kind of covariance."""
-    return version(name) is not None and problem.covariance in _KINDS.get(name, (problem.covariance,))
+    return version(name) is not None and problem.covariance in _KINDS.get(
+        name, (problem.covariance,)
+    )
 
 
 def version(name: str) -> str | None:

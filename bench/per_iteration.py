@@ -34,14 +34,16 @@ Say = Callable[[str], None]
 
 
 def measure(quick: bool, say: Say) -> dict[str, Any]:
-    rounds = 1 if quick else 3
+    rounds = 1 if quick else 2
     rates = {d: run("bench.timing:gemm", threads=1, dtype=d) for d in ("float64", "float32")}
     rows = []
     with tempfile.TemporaryDirectory(prefix="mixfold-bench-") as folder:
         for problem, n_iter in QUICK_RUN if quick else FULL_RUN:
             say(f"per iteration: {problem.label}")
             path = store(Path(folder), problem)
-            rows.append({**problem.plain(), "label": problem.label, **_one(path, problem, n_iter, rounds)})
+            rows.append(
+                {**problem.plain(), "label": problem.label, **_one(path, problem, n_iter, rounds)}
+            )
             path.unlink()
     # the machine may have been busier at first: a rate is a best, too
     rates = {d: max(r, run("bench.timing:gemm", threads=1, dtype=d)) for d, r in rates.items()}
@@ -90,8 +92,13 @@ def _line(row: dict[str, Any]) -> list[object]:
         own = row[mode]["mixfold"]
         cells += [seconds(own), *(ratio(row[mode].get(p), own) for p in ("scikit-learn", "oneDAL"))]
         if mode == "one thread":
-            lifted = row["covariance"] != "tied"  # tied covariances need less than the lifted products
+            lifted = (
+                row["covariance"] != "tied"
+            )  # tied covariances need less than the lifted products
             share = f"{row['gflops'] / row['gemm']:.0%}"
             cells += [f"{row['gflops']:.1f}", share] if lifted else ["-", "-"]
     own = row["log_likelihood"]["mixfold"]
-    return [*cells, *(difference(row["log_likelihood"].get(p), own) for p in ("scikit-learn", "oneDAL"))]
+    return [
+        *cells,
+        *(difference(row["log_likelihood"].get(p), own) for p in ("scikit-learn", "oneDAL")),
+    ]

@@ -26,7 +26,9 @@ class Problem:
     @property
     def label(self) -> str:
         single = "" if self.dtype == "float64" else f", {self.dtype}"
-        return f"{self.covariance} ({self.n:,}, {self.d}, {self.k}){single}".replace(",000,000", "e6")
+        return f"{self.covariance} ({self.n:,}, {self.d}, {self.k}){single}".replace(
+            ",000,000", "e6"
+        )
 
     @property
     def n_products(self) -> int:
@@ -49,7 +51,7 @@ class Start:
 
     def covariances(self, kind: str) -> Array:
         """The variances in the shape scikit-learn gives to this kind of covariance."""
-        k, d = self.means.shape
+        k = len(self.means)
         if kind == "full":
             return np.tile(np.diag(self.variances), (k, 1, 1))
         if kind == "tied":
@@ -65,7 +67,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Truth:
-    """A random mixture with correlated columns and unequal weights; a shape always has the same one."""
+    """A random mixture; a row is a standard normal one times a transform, plus a centre."""
 
     weights: Array
     centres: Array
@@ -73,12 +75,18 @@ class Truth:
 
 
 def truth(problem: Problem) -> Truth:
+    """Ellipsoids in all directions (diag: along the axes), half-axes 0.5 to 1.5, unequal weights.
+
+    A shape always has the same one.
+    """
     rng = np.random.default_rng([problem.d, problem.k])
     k, d = problem.k, problem.d
-    sizes = rng.uniform(0.5, 1.5, size=(k, d, 1))
-    turns = np.eye(d) + rng.normal(size=(k, d, d)) * (0.0 if problem.covariance == "diag" else 0.7 / d**0.5)
+    sizes = rng.uniform(0.5, 1.5, size=(k, d))
     centres = rng.normal(size=(k, d)) * problem.spread
-    return Truth(rng.dirichlet(np.full(k, 5.0)), centres, sizes * turns)
+    turns = (
+        np.linalg.qr(rng.normal(size=(k, d, d)))[0] if problem.covariance != "diag" else np.eye(d)
+    )
+    return Truth(rng.dirichlet(np.full(k, 5.0)), centres, sizes[:, :, None] * turns)
 
 
 def draw(problem: Problem, seed: int = 0) -> Array:

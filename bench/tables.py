@@ -9,7 +9,10 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """A Markdown table with columns of even width."""
     cells = [[str(c) for c in row] for row in [head, *rows]]
     widths = [max(len(row[j]) for row in cells) for j in range(len(head))]
-    lines = ["| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |" for row in cells]
+    lines = [
+        "| " + " | ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) + " |"
+        for row in cells
+    ]
     rule = "| " + " | ".join("-" * w for w in widths) + " |"
     return "\n".join([lines[0], rule, *lines[1:]])
 

@@ -23,7 +23,12 @@ distributed = pytest.importorskip("distributed", reason="needs the 'dask' extra"
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
+    import dask
+
+    # A local cluster looks 15 s after a death whether the worker is back, and dismisses it for
+    # good if it happens to be dying once more.
     with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
         distributed.LocalCluster(
             n_workers=2,
             threads_per_worker=1,
@@ -96,9 +101,8 @@ def test_worker_killed_while_rows_come_back(client: Any, tmp_path: Path, kind: s
     ]
 
 
-@pytest.mark.parametrize("kind", ["array", "dask array"])
-def test_all_workers_killed_between_passes(client: Any, kind: str) -> None:
-    source, executor = make_source(kind), DaskExecutor(client)
+def test_all_workers_killed_between_passes(client: Any) -> None:
+    source, executor = make_source("array"), DaskExecutor(client)
     wanted = executor.map_reduce(make_task(), source).value.tobytes()
     for pid in client.run(os.getpid).values():
         os.kill(pid, signal.SIGKILL)
@@ -115,10 +119,10 @@ def test_cluster_restarted_between_passes(client: Any) -> None:
 def test_rows_that_kill_every_worker_are_an_error(client: Any, tmp_path: Path) -> None:
     source = make_source("dask array")
     task, executor = make_task(tmp_path, at=3000, times=1000), DaskExecutor(client)
-    set_allowed_failures(client, 1)
+    set_allowed_failures(client, 0)
     with pytest.raises(ClusterError, match="died one after the other on the same rows"):
         executor.map_reduce(task, source)
-    assert 2 <= len(list(tmp_path.iterdir())) <= 2 * (dask_executor.RETRIES + 1)
+    assert 1 <= len(list(tmp_path.iterdir())) <= dask_executor.RETRIES + 1
     # The executor is none the worse for it.
     set_allowed_failures(client, 3)
     wanted = ThreadExecutor(1).map_reduce(make_task(), source).value.tobytes()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import pickle
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -13,12 +14,7 @@ import numpy as np
 import pytest
 
 from mixfold.contracts import Block, Source, Stats
-from mixfold.engine.executors import (
-    ClusterError,
-    DaskExecutor,
-    ThreadExecutor,
-    resolve_executor,
-)
+from mixfold.engine.executors import ClusterError, DaskExecutor, ThreadExecutor, resolve_executor
 from mixfold.engine.executors import dask as dask_executor
 from mixfold.engine.sources import open_source
 
@@ -139,17 +135,10 @@ def test_data_is_sent_once_and_freed_with_the_source(client: Any) -> None:
     assert held() > before
     del source
     gc.collect()
-    for _ in range(100):
-        if held() == before:
-            break
-        client.sync(_breathe)
+    deadline = time.monotonic() + 10
+    while held() != before and time.monotonic() < deadline:
+        time.sleep(0.02)  # the release travels by way of the scheduler
     assert held() == before
-
-
-async def _breathe() -> None:
-    import asyncio
-
-    await asyncio.sleep(0.05)
 
 
 def test_dask_partitions_are_computed_once(client: Any, tmp_path: Any) -> None:
@@ -249,15 +238,6 @@ def test_closed_client_is_explained(client: Any) -> None:
     other.close()
     with pytest.raises(ClusterError, match="must be connected; its status is 'closed'"):
         DaskExecutor(other).map_reduce(make_task(), open_source(np.ones((30, 2))))
-
-
-def test_no_client_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    def none() -> None:
-        raise ValueError("No global client found")
-
-    monkeypatch.setattr(distributed, "get_client", none)
-    with pytest.raises(ClusterError, match="there is no current client; make one"):
-        DaskExecutor().map_reduce(make_task(), open_source(np.ones((30, 2))))
 
 
 def test_no_workers_is_explained(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from mixfold.contracts import Executor
-from mixfold.engine.executors import ThreadExecutor, resolve_executor
+from mixfold.contracts import Executor, Stats
+from mixfold.engine.executors import ClusterError, ThreadExecutor, resolve_executor
 from mixfold.engine.executors.threads import available_cores, count_threads
 from mixfold.engine.sources import open_source
 
@@ -73,3 +74,22 @@ def test_resolve() -> None:
 def test_resolve_explains(spec: Any, n_jobs: Any, error: type, words: str) -> None:
     with pytest.raises(error, match=words):
         resolve_executor(spec, n_jobs, open_source(np.ones((30, 2))))
+
+
+def test_no_client_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    distributed = pytest.importorskip("distributed", reason="needs the 'dask' extra")
+
+    def none() -> None:
+        raise ValueError("No global client found")
+
+    monkeypatch.setattr(distributed, "get_client", none)
+    executor = resolve_executor("dask", None, open_source(np.ones((30, 2))))
+    with pytest.raises(ClusterError, match="there is no current client; make one"):
+        executor.map_reduce(lambda block: Stats(), open_source(np.ones((30, 2))))
+
+
+def test_missing_package_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    executor = resolve_executor("dask", None, open_source(np.ones((30, 2))))
+    with pytest.raises(ClusterError, match=r"pip install 'mixfold\[dask\]'"):
+        executor.map_reduce(lambda block: Stats(), open_source(np.ones((30, 2))))

@@ -1,8 +1,8 @@
 """scikit-learn's own tests of GaussianMixture, run against ours by substitution.
 
 The module is read from the installed wheel and executed anew, then our class takes the place of
-theirs. What is left out is listed with its reason, and a test below sees to it that the list is neither too
-long nor out of date.
+theirs. What is left out is listed with its reason, and a test below sees to it that the list is
+neither too long nor out of date.
 """
 
 import importlib.util
@@ -23,12 +23,12 @@ LEFT_OUT = {
     "test_gaussian_mixture_precisions_init": PRIVATE,
     "test_gaussian_mixture_all_init_does_not_estimate_gaussian_parameters": PRIVATE,
     "test_check_weights": (
-        "asserts a message in which the smallest weight is called the largest; ours names them right "
-        "(tests/estimators/test_gaussian_mixture.py)"
+        "asserts a message in which the smallest weight is called the largest; ours names them "
+        "right (tests/estimators/test_gaussian_mixture.py)"
     ),
     "test_regularisation": (
-        "asserts that duplicated rows end a fit with an error; ours floors the covariance, says so in "
-        "events_ and goes on (tests/estimators/test_users.py)"
+        "asserts that duplicated rows end a fit with an error; ours floors the covariance, says so "
+        "in events_ and goes on (tests/estimators/test_users.py)"
     ),
     "test_gaussian_mixture_array_api_compliance": ARRAY_API,
     "test_gaussian_mixture_raises_where_array_api_not_implemented": ARRAY_API,

@@ -120,7 +120,6 @@ def test_older_file_without_a_field_that_has_a_default_is_read(
         (np.zeros(3, dtype="U9000000"), ValueError, "too much text"),
         (["a" * 2**20] * 17, ValueError, "limit"),
     ],
-    ids=lambda value: name(value)[:30],
 )
 def test_what_cannot_be_written_is_named(path: Path, value: Any, error: type, words: str) -> None:
     path.write_bytes(b"before")

@@ -1,12 +1,13 @@
 """Extrapolation of the fixed-point iteration x -> M(x) in the model's own coordinates.
 
-A rule looks at the points visited so far and proposes where to go instead of M(x), or nothing. It may
-propose nonsense: the loop keeps a proposal only if the objective rose, asks again after a failure,
-and takes the plain step when the rule gives up. So the fit stays monotone.
+A rule looks at the points visited so far and proposes where to go instead of M(x), or nothing. It
+may propose nonsense: the loop keeps a proposal only if the objective rose, asks again after a
+failure, and takes the plain step when the rule gives up. So the fit stays monotone.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -85,7 +86,8 @@ class Squarem:
 class QuasiNewton:
     """L-BFGS that starts from the curvature of the complete data, i.e. from an EM step.
 
-    The gradient comes with the statistics of the E step (Fisher's identity), so a step costs one pass.
+    The gradient comes with the statistics of the E step (Fisher's identity), so a step costs one
+    pass.
     """
 
     memory: int = 15
@@ -108,7 +110,7 @@ def _ascent(points: Sequence[Point]) -> Array:
     here = points[-1]
     assert here.gradient is not None and here.metric is not None
     pairs = []
-    for a, b in zip(points[:-1], points[1:], strict=True):
+    for a, b in itertools.pairwise(points):
         if a.gradient is None or b.gradient is None:
             continue
         s, y = b.x - a.x, a.gradient - b.gradient

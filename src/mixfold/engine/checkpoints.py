@@ -68,8 +68,8 @@ class Checkpoint:
         changed = sorted(k for k in self.settings if tree["settings"].get(k) != self.settings[k])
         if changed:
             raise ValueError(
-                f"checkpoint {str(self.path)!r} belongs to another fit: {', '.join(changed)} differ. "
-                "Delete the file, or give another path"
+                f"checkpoint {str(self.path)!r} belongs to another fit: {', '.join(changed)} "
+                "differ. Delete the file, or give another path"
             )
         self._data = tree["data"]
         progressed: Progressed = tree["progressed"]
@@ -80,8 +80,8 @@ class Checkpoint:
         data = fingerprint(pilot)
         if saved is not None and data != self._data:
             raise ValueError(
-                f"checkpoint {str(self.path)!r} was written for other data (rows, weights or column ranges "
-                "differ). Delete the file, or give another path"
+                f"checkpoint {str(self.path)!r} was written for other data (rows, weights or "
+                "column ranges differ). Delete the file, or give another path"
             )
         self._data = data
 

@@ -121,9 +121,9 @@ def _pass(task: Task, state: Climb, rules: Rules) -> Climb:
 def _check_finite(objective: float, state: Climb) -> None:
     if not np.isfinite(objective):
         raise FloatingPointError(
-            f"the objective became {objective} in iteration {state.n_iter}. The data may hold values too "
-            "large for their dtype (rescale them or use float64), or a row has density zero under "
-            "every component"
+            f"the objective became {objective} in iteration {state.n_iter}. The data may hold "
+            "values too large for their dtype (rescale them or use float64), or a row has density "
+            "zero under every component"
         )
 
 
@@ -133,8 +133,8 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
     events = state.events
     # plain == 0 follows a repair, which may lower the objective
     if state.trace and state.plain and fell(state.objective, objective, task.single):
-        events = _add_events(events, (Event("fall", f"the objective fell from {state.objective:.10g} to "
-                            f"{objective:.10g}", state.n_iter),))  # fmt: skip
+        message = f"the objective fell from {state.objective:.10g} to {objective:.10g}"
+        events = _add_events(events, (Event("fall", message, state.n_iter),))
     plain = 1 if state.proposal is not None else state.plain + 1
     state = replace(
         state,
@@ -157,6 +157,8 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
         events=_add_events(state.events, update.events),
         points=_remember(task.model, state, stats, update.params, rules),
     )
+    if update.params is state.params:  # the model says so: a fixed point, there is no next
+        return replace(state, remaining=0.0, reason="converged")
     if not update.monotone:  # a repair: what came before says nothing about what comes now
         state = replace(state, points=(), plain=0)
     return _step(task, state, rules)
@@ -180,13 +182,13 @@ def _continued(state: Climb, objective: float) -> Climb:
     """Forget the earlier climb if its objective is not found again: the data are others."""
     if state.expected is None:
         return state
-    same = np.isclose(objective, state.expected, rtol=1e-12, atol=0)
-    fresh = {} if same else {"trace": (), "plain": 0, "points": (), "earlier": 0}
-    return replace(state, expected=None, **fresh)
+    if np.isclose(objective, state.expected, rtol=1e-12, atol=0):
+        return replace(state, expected=None)
+    return replace(state, expected=None, trace=(), plain=0, points=(), earlier=0)
 
 
 def _reason(state: Climb, rules: Rules) -> str:
-    if state.remaining <= rules.tol * state.weight:
+    if state.remaining < rules.tol * state.weight:  # never with tol = 0
         return "converged"
     if state.n_iter >= rules.max_iter:
         return "max_iter"
@@ -227,8 +229,8 @@ def _step(task: Task, state: Climb, rules: Rules) -> Climb:
 def _checking(state: Climb, rules: Rules) -> bool:
     """Whether plain steps are due: to warm up, or to see how much is really left.
 
-    An extrapolated step that gained next to nothing may be a bad step far from the optimum; only plain
-    steps tell, by their rate. Three values in a row are needed.
+    An extrapolated step that gained next to nothing may be a bad step far from the optimum; only
+    plain steps tell, by their rate. Three values in a row are needed.
     """
     if len(state.trace) <= rules.warm_up:
         return True

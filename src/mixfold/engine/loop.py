@@ -176,6 +176,6 @@ def choose_start(task: Task, plan: Plan, rules: Rules, restart: int) -> Any:
 
 def _result(best: Climb, pilot: Pilot) -> Fit:
     return Fit(
-        best.best, best.objective, best.weight, best.entropy, np.array(best.trace[best.earlier:]), best.n_iter, best.n_passes,
-        best.reason, best.remaining, best.events, pilot, best,
+        best.best, best.objective, best.weight, best.entropy, np.array(best.trace[best.earlier:]),
+        best.n_iter, best.n_passes, best.reason, best.remaining, best.events, pilot, best,
     )  # fmt: skip

@@ -13,7 +13,8 @@ from mixfold.contracts import record
 class Stepwise:
     """Stepwise EM (Cappe and Moulines, 2009): a running average that forgets its start.
 
-    s <- (1 - rho_t) s + rho_t s_batch with rho_t = (t + delay)^-decay, statistics per unit of weight.
+    s <- (1 - rho_t) s + rho_t s_batch with rho_t = (t + delay)^-decay, statistics per unit of
+    weight.
     """
 
     stats: Any

@@ -15,9 +15,9 @@ import numpy as np
 def remaining_gain(values: Sequence[float]) -> float:
     """What the objective is projected to gain beyond the last of its values.
 
-    ``values`` come from successive plain steps; fewer than three say nothing (infinity). The larger of
-    the last two ratios is used, so one lucky step does not end a fit. Growing gains (a plateau is
-    being left) project to infinity.
+    ``values`` come from successive plain steps; fewer than three say nothing (infinity). The
+    larger of the last two ratios is used, so one lucky step does not end a fit. Growing gains (a
+    plateau is being left) project to infinity.
     """
     gains = np.diff(np.asarray(values[-4:], dtype=float))
     if len(gains) < 2:

@@ -27,7 +27,7 @@ class DegenerateWarning(UserWarning):
 
 
 class MixfoldEstimator(BaseEstimator):
-    """Base of the estimators: data in any form, rows visited by the engine, files without pickle."""
+    """Base of the estimators: data in any form, visited by the engine; files without pickle."""
 
     _constraints: ClassVar[constraints.Constraints] = {}
     # fitted attributes that a model file holds, besides the engine's own parameters

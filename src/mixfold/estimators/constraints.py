@@ -19,7 +19,7 @@ class Rule:
 def integer(low: int) -> Rule:
     return Rule(
         f"an int >= {low}",
-        lambda v: isinstance(v, Integral) and not isinstance(v, bool) and v >= low,
+        lambda v: isinstance(v, Integral) and not isinstance(v, bool) and int(v) >= low,
     )
 
 

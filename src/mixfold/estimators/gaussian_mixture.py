@@ -27,15 +27,16 @@ class GaussianMixture(MixtureEstimator):
         z ~ weights,    x | z = k ~ N(means[k], covariances[k])
 
     Parameters and attributes are those of :class:`sklearn.mixture.GaussianMixture` and more.
-    NaN entries are missing at random and handled exactly; rows may weigh; some may have a known component;
-    X may be an array, a sparse matrix, a pandas, polars or Arrow table, a ``.npy``, Parquet or CSV
-    file (or a folder of them) larger than memory, or a Dask collection.
+    NaN entries are missing at random and handled exactly; rows may weigh; some may have a known
+    component; X may be an array, a sparse matrix, a pandas, polars or Arrow table, a ``.npy``,
+    Parquet or CSV file (or a folder of them) larger than memory, or a Dask collection.
 
     Parameters
     ----------
     n_components : int, default=1
         Number of components K.
-    covariance_type : {'full', 'tied', 'diag', 'spherical', 'tied-diag', 'tied-spherical'}, default='full'
+    covariance_type : {'full', 'tied', 'diag', 'spherical', 'tied-diag', 'tied-spherical'},
+    default='full'
         Which covariances: each its own matrix, one for all, axis-parallel, one variance
         per component, axis-parallel for all, one variance for all.
     tol : float, default=1e-6
@@ -84,7 +85,8 @@ class GaussianMixture(MixtureEstimator):
     converged_ : bool
     stop_reason_ : {'converged', 'max_iter', 'time_budget', 'interrupted'}
     n_iter_ : int
-        Steps of the best start; ``n_passes_`` counts passes over the data, rejected trials included.
+        Steps of the best start; ``n_passes_`` counts passes over the data, rejected trials
+        included.
     lower_bound_ : float
         Mean log-likelihood per unit of weight at the result; ``lower_bounds_`` after each step.
     events_ : list of Event
@@ -203,7 +205,8 @@ class GaussianMixture(MixtureEstimator):
         Parameters
         ----------
         columns : int or str, or a sequence of them
-            The columns that are known, by position or, if the mixture was fitted to a table, by name.
+            The columns that are known, by position or, if the mixture was fitted to a table, by
+            name.
         values : float or sequence of float
             Their values.
 
@@ -225,13 +228,15 @@ class GaussianMixture(MixtureEstimator):
         given = np.atleast_1d(np.asarray(values, dtype=float))
         if given.shape != known.shape:
             raise ValueError(
-                f"values must have one number per column: {known.size} columns, values of shape {given.shape}"
+                f"values must have one number per column: {known.size} columns, values of shape "
+                f"{given.shape}"
             )
         if not np.isfinite(given).all():
             raise ValueError("values must be finite; leave out the columns that are unknown")
         if known.size >= self.n_features_in_:
             raise ValueError(
-                f"at least one of the {self.n_features_in_} columns must remain, got {known.size} known ones"
+                f"at least one of the {self.n_features_in_} columns must remain, got {known.size} "
+                "known ones"
             )
         rest = np.setdiff1d(np.arange(self.n_features_in_), known)
         other = type(self)(**self.get_params(deep=False))

@@ -48,7 +48,8 @@ class MixtureEstimator(DensityMixin, MixfoldEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix, table, path or Dask collection of shape (n_samples, n_features)
+        X : array-like, sparse matrix, table, path or Dask collection of shape (n_samples,
+        n_features)
             NaN or null marks a missing entry.
         y : ignored
         sample_weight : array-like of shape (n_samples,) or str, optional
@@ -146,8 +147,8 @@ class MixtureEstimator(DensityMixin, MixfoldEstimator):
     ) -> Self:
         """Learn from one more batch (stepwise EM); the first one makes the start.
 
-        Parameters are as in ``fit``. Batches may have any size after the first, which needs at least
-        n_components rows; make it a typical one.
+        Parameters are as in ``fit``. Batches may have any size after the first, which needs at
+        least n_components rows; make it a typical one.
         """
         self._check_parameters()
         first = not hasattr(self, "_schedule")
@@ -166,7 +167,7 @@ class MixtureEstimator(DensityMixin, MixfoldEstimator):
         return self
 
     def _learn(self, model: Mixture, batch: Any, first: bool) -> None:
-        self._schedule = Stepwise(batch) if first else self._schedule.blend(batch)
+        self._schedule: Stepwise = Stepwise(batch) if first else self._schedule.blend(batch)
         context = Context(None, np.random.default_rng(self._stream[0] % 2**63))
         self._params = model.update(self._params, self._schedule.stats, context).params
         self._total = (batch.log_likelihood, 1.0, batch.entropy)
@@ -209,7 +210,7 @@ class MixtureEstimator(DensityMixin, MixfoldEstimator):
         return np.float32 if getattr(X, "dtype", None) == np.float32 else float
 
     def _totals(self, X: Any, sample_weight: Any = None) -> tuple[float, float, float]:
-        """Log-likelihood, weight and entropy of the responsibilities, of X or of the training data."""
+        """Log-likelihood, weight and entropy of responsibilities, of X or of the training data."""
         if X is None:
             check_is_fitted(self)
             return self._total
@@ -276,8 +277,8 @@ class MixtureEstimator(DensityMixin, MixfoldEstimator):
         ----------
         X : as in ``predict``
         method : {'mean', 'draw'}, default='mean'
-            Conditional expectation given the observed entries of the row, or one draw from the conditional
-            distribution (several draws make multiple imputations).
+            Conditional expectation given the observed entries of the row, or one draw from the
+            conditional distribution (several draws make multiple imputations).
         random_state : int, RandomState, Generator or None, default=None
             Seed of the draws, which do not depend on the number of threads.
 
@@ -300,8 +301,8 @@ class MixtureEstimator(DensityMixin, MixfoldEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
-        # components are to predict_proba what classes are to a classifier's; scikit-learn's checks of
-        # sparse input read it
+        # components are to predict_proba what classes are to a classifier's; scikit-learn's checks
+        # of sparse input read it
         tags.classifier_tags = ClassifierTags(multi_class=self.n_components > 2)
         return tags
 

@@ -24,7 +24,7 @@ def check_labels(labels: Any, n_components: int) -> Any:
     bad = np.flatnonzero((values < -1) | (values >= n_components))
     if bad.size:
         raise ValueError(
-            f"component_labels must lie between -1 (unknown) and n_components - 1 = {n_components - 1}; "
-            f"row {bad[0]} has {values.ravel()[bad[0]]}"
+            "component_labels must lie between -1 (unknown) and n_components - 1 = "
+            f"{n_components - 1}; row {bad[0]} has {values.ravel()[bad[0]]}"
         )
     return values.astype(np.int64)

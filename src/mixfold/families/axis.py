@@ -1,7 +1,7 @@
 """Families whose covariances are diagonal: four ways to share the variances.
 
-A subclass says how variances spread to (K, D) and how squares are pooled; missing entries, sparse rows and the fast
-kernel are the same for all.
+A subclass says how variances spread to (K, D) and how squares are pooled; missing entries, sparse
+rows and the fast kernel are the same for all.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class AxisGaussian(GaussianFamily):
         scatter = np.where(known, np.maximum(pooled, self.floor), previous.scatter)
         touched = self.spread(known & (pooled < self.floor), seen.shape)
         means = np.where(seen, moments.origin + deviation, previous.means)
-        return GaussianParams(previous.frame, means, scatter), touched.any(axis=1)
+        return GaussianParams(previous.frame, means, scatter), np.asarray(touched.any(axis=1))
 
     def from_sample(self, frame: Frame, U: Array, resp: Array) -> GaussianParams:
         count = np.repeat(resp.sum(axis=0)[:, None], U.shape[1], axis=1)

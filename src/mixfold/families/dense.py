@@ -1,7 +1,7 @@
 """Families whose covariances are not diagonal: the triangular route and missing entries.
 
-The fast kernels belong to the subclasses; here is the route that is exact for any block: ill-conditioned
-components, missing entries, sparse rows, many columns.
+The fast kernels belong to the subclasses; here is the route that is exact for any block:
+ill-conditioned components, missing entries, sparse rows, many columns.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from mixfold.math.missing import (
 from mixfold.math.symmetric import factorise, log_determinants, pack
 from mixfold.math.triangular import squared_norms, weighted_gram
 
-# beyond this many columns the packed products of a tile leave the cache and cost more than they save
+# beyond this many columns the packed products of a tile leave the cache and cost more than they
+# save
 LIFT_LIMIT = 96
 
 
@@ -222,7 +223,8 @@ class DenseGaussian(GaussianFamily):
 
     def _sum(self, work: _Work, resp: Array, reading: DenseReading) -> Moments:
         size = reading.means.shape[1]
-        # well-conditioned components about the common origin, so that all blocks agree with the kernel
+        # well-conditioned components about the common origin, so that all blocks agree with the
+        # kernel
         careful = reading.amplification > AMPLIFICATION_LIMIT
         origin = np.where(careful[:, None], reading.means, 0.0)
         first = np.empty(reading.means.shape)

@@ -52,7 +52,7 @@ class Moments(Stats):
     count: Array
     first: Array
     second: Array
-    origin: Array = constant()
+    origin: Array = constant()  # noqa: RUF009 (it makes a field)
 
 
 @record
@@ -137,7 +137,7 @@ class GaussianFamily(ABC):
 
     @abstractmethod
     def derivatives(self, params: GaussianParams, moments: Moments) -> tuple[Array, Metric]:
-        """Gradient of the log likelihood in ``coordinates``, and the metric of the complete data."""
+        """Gradient of the log likelihood in ``coordinates``; the metric of the complete data."""
 
     @abstractmethod
     def place(self, params: GaussianParams, where: Array, points: Array) -> GaussianParams:

@@ -1,7 +1,7 @@
 """The nearest centre of each row, and the sums of the rows of each centre, in one pass.
 
-In frame coordinates |u - c_k|^2 = |u|^2 - 2 u.c_k + |c_k|^2: one matrix product scores all centres for
-a tile of rows. That form loses digits where centres are close to each other compared with their
+In frame coordinates |u - c_k|^2 = |u|^2 - 2 u.c_k + |c_k|^2: one matrix product scores all centres
+for a tile of rows. That form loses digits where centres are close to each other compared with their
 distance to the origin. So a row whose two best scores differ by no more than rounding is decided by
 differences u - c_k, and so are the distances that are summed: the assignment of a row is a
 function of the row and the centres, whatever tile it stands in, and ties go to the lowest index.
@@ -14,66 +14,23 @@ the scores are -2 u.c_k + seen.c_k^2.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
-
 import numpy as np
 from numba import njit
 
 from mixfold.contracts import Array, Block
-from mixfold.math.frame import Frame
-from mixfold.math.lifted import JIT
+from mixfold.math.centres import Assigned, Centres, row_weights
+from mixfold.math.compiled import kernel
 
-# sums over columns may be taken in any order: the compiler chooses one, the same for every row
-SUM_JIT = {**JIT, "fastmath": {"contract", "nsz", "arcp", "reassoc"}}
 # scores of a tile: small enough for the L2 cache, wide enough for the matrix product
 _TILE_SCORES, _LEAST_TILE, _MOST_TILE = 2**14, 64, 512
 # below this share of |u|^2 + |c|^2 a distance is computed from differences
 _CLOSE = 1e-2
 
-
-@dataclass(frozen=True)
-class Centres:
-    """K centres in frame coordinates (float64), and the forms in which the kernels read them."""
-
-    frame: Frame
-    points: Array
-
-    @property
-    def norms(self) -> Array:
-        """|c_k|^2, (K,)."""
-        return np.asarray(np.einsum("kd,kd->k", self.points, self.points))
-
-    @cached_property
-    def columns(self) -> Array:
-        """The centres in data coordinates, transposed to (D, K)."""
-        return np.ascontiguousarray(self.frame.leave(self.points).T)
-
-    def scoring(self, dtype: np.dtype[Any], complete: bool) -> tuple[Array, Array]:
-        """(K, D) or (K, 2 D) coefficients of (u, seen), and what is added to each score."""
-        if complete:
-            return (-2 * self.points).astype(dtype), self.norms.astype(dtype)
-        theta = np.concatenate([-2 * self.points, self.points**2], axis=1)
-        return theta.astype(dtype), np.zeros(len(theta), dtype)
+# sums over columns may be taken in any order: the compiler chooses one, the same for every row
+summing = njit(nogil=True, cache=True, fastmath={"contract", "nsz", "arcp", "reassoc"})
 
 
-@dataclass(frozen=True, slots=True)
-class Assigned:
-    """What one pass over a block adds up, in frame coordinates.
-
-    ``mass`` (K,) is the weight of the rows of each centre, ``count`` (K, D), or (K, 1) where
-    nothing is missing, the weight of its observed entries, ``first`` (K, D) their sum.
-    """
-
-    mass: Array
-    count: Array
-    first: Array
-    inertia: float
-    weight: float
-
-
-@njit(**JIT)
+@kernel
 def _load(X, first, last, origin, inverse_scale, U):
     """Rows first:last of X into U: u, then (if U has room) what was seen."""
     D = X.shape[1]
@@ -89,9 +46,9 @@ def _load(X, first, last, origin, inverse_scale, U):
                     U[i, d] = 0
 
 
-@njit(**JIT)
+@kernel
 def _two_best(S, bias, best, second, arg):
-    """The smallest and second smallest entry of each column of S + bias, and where the former is."""
+    """The two smallest entries of each column of S + bias, and where the smaller one is."""
     best[:] = np.inf
     second[:] = np.inf
     arg[:] = 0
@@ -106,7 +63,7 @@ def _two_best(S, bias, best, second, arg):
             arg[i] = k if better else arg[i]
 
 
-@njit(**SUM_JIT)
+@summing
 def _apart(u, c):
     """|u - c|^2 over what was seen, from differences."""
     D = c.size
@@ -122,7 +79,7 @@ def _apart(u, c):
     return total
 
 
-@njit(**SUM_JIT)
+@summing
 def _measure(U, points, arg, n, distance):
     """Squared distances of the first n rows to the centres they were given to."""
     D = points.shape[1]
@@ -139,7 +96,7 @@ def _measure(U, points, arg, n, distance):
         distance[i] = total
 
 
-@njit(**JIT)
+@kernel
 def _settle(U, points, S, bias, best, second, slack, reach, n, arg, distance):
     """Decide the rows whose two best scores are within rounding of each other by differences."""
     for i in range(n):
@@ -156,7 +113,7 @@ def _settle(U, points, S, bias, best, second, slack, reach, n, arg, distance):
                     distance[i] = apart
 
 
-@njit(**JIT)
+@kernel
 def _accumulate(U, arg, distance, w, n, mass, count, first, sums):
     """Add the first n rows to the sums of their centres."""
     D = first.shape[1]
@@ -175,7 +132,7 @@ def _accumulate(U, arg, distance, w, n, mass, count, first, sums):
                 count[arg[i], d] += w[i] * U[i, D + d]
 
 
-@njit(**JIT)
+@kernel
 def _pass(
     X, weight, origin, inverse_scale, points, theta, bias, slack, reach, tile,
     mass, count, first, sums, labels, distances,
@@ -200,7 +157,7 @@ def _pass(
             distances[start:last] = distance[:n]
 
 
-@njit(**JIT)
+@kernel
 def _distances(X, origin, inverse_scale, points, norms, theta, bias, tile, out):
     D = X.shape[1]
     U = np.zeros((tile, theta.shape[1]), theta.dtype)
@@ -220,17 +177,11 @@ def _distances(X, origin, inverse_scale, points, norms, theta, bias, tile, out):
                 out[start + i, k] = squared
 
 
-NO_WEIGHT = np.empty(0)
 _NO_LABELS, _NO_DISTANCES = np.empty(0, np.int32), np.empty(0)
 
 
 def _tile(n_centres: int) -> int:
     return int(np.clip(_TILE_SCORES // n_centres, _LEAST_TILE, _MOST_TILE) // 8 * 8)
-
-
-def row_weights(block: Block) -> Array:
-    """Weights of a block for the kernels; an empty array where there are none."""
-    return NO_WEIGHT if block.weight is None else np.ascontiguousarray(block.weight, np.float64)
 
 
 def _run(block: Block, centres: Centres, labels: Array, distances: Array) -> Assigned:

@@ -45,7 +45,7 @@ _single = _bitcast(types.int32, types.float32, ir.FloatType())
 
 
 def exp_nonpositive(value: float) -> float:
-    """exp(value) for value <= 0; exactly 0 from -708 (float32: -87) down, so denormals never occur."""
+    """exp(value) for value <= 0; exactly 0 from -708 (float32: -87) down: no denormals."""
     return float(np.exp(value)) if value > _LOWEST else 0.0
 
 

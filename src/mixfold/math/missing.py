@@ -10,23 +10,21 @@ and the quadratic form of the row completed with its conditional mean equals tha
 part under Sigma_oo. So a pattern costs a factor of size |m|, not |o|.
 """
 
-# mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from mixfold.contracts import Array
-
-_JIT = {"nogil": True, "cache": True}
+from mixfold.math.compiled import kernel
 
 
 @dataclass(frozen=True, slots=True)
 class Patterns:
-    """Rows sorted by which entries they lack: ``order[start[p]:start[p+1]]`` share ``missing[p]``."""
+    """Rows by the entries they lack: ``order[start[p]:start[p+1]]`` share ``missing[p]``."""
 
     order: Array
     start: Array
@@ -46,7 +44,7 @@ def patterns_of(U: Array) -> Patterns:
     return Patterns(order, start, missing[first])
 
 
-@njit(**_JIT)
+@kernel
 def _factor(precision, where, L):
     """Lower Cholesky factor of precision[where, where] into L; returns ln of its determinant."""
     m = where.size
@@ -61,7 +59,7 @@ def _factor(precision, where, L):
     return log_det
 
 
-@njit(**_JIT)
+@kernel
 def _solve(L, m, b):
     """b <- (L L')^-1 b."""
     for a in range(m):
@@ -74,7 +72,7 @@ def _solve(L, m, b):
         b[a] /= L[a, a]
 
 
-@njit(**_JIT)
+@kernel
 def _complete(U, order, start, missing, mean, precision, filled, log_det):
     D = U.shape[1]
     L, b = np.empty((D, D)), np.empty(D)
@@ -106,7 +104,7 @@ def complete(U: Array, patterns: Patterns, mean: Array, precision: Array) -> tup
     return filled, per_row
 
 
-@njit(**_JIT)
+@kernel
 def _add_conditional(order, start, missing, precision, resp, second):
     D = second.shape[0]
     L, b = np.empty((D, D)), np.empty(D)
@@ -134,7 +132,7 @@ def conditional_scatter(patterns: Patterns, precision: Array, resp: Array) -> Ar
     return second
 
 
-@njit(**_JIT)
+@kernel
 def _draw(order, start, missing, precision, normals, filled):
     D = filled.shape[1]
     L, b = np.empty((D, D)), np.empty(D)

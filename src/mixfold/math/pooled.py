@@ -4,19 +4,18 @@ Scores differ between components only in their linear part, so a row costs one w
 and K short products; the second moment is summed once for all components.
 """
 
-# mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from mixfold.contracts import Array, Block
+from mixfold.math.compiled import kernel
 from mixfold.math.frame import Frame
-from mixfold.math.lifted import (
-    JIT,
+from mixfold.math.lifted import Sums
+from mixfold.math.tiles import (
     TILE,
-    Sums,
     add_into,
     kernel_rows,
     load_row_fields,
@@ -26,7 +25,7 @@ from mixfold.math.lifted import (
 )
 
 
-@njit(**JIT)
+@kernel
 def _subtract_half_norm(white, L):
     D, n = white.shape
     half = np.zeros(n, white.dtype)
@@ -38,29 +37,36 @@ def _subtract_half_norm(white, L):
             L[k, i] -= half[i] / 2
 
 
-@njit(**JIT)
+@kernel
+def _weighted_rows(V, w, rows):
+    """w u of each row of the tile, by rows: the second factor of a Gram matrix."""
+    for i in range(V.shape[1]):
+        for d in range(rows.shape[1]):
+            rows[i, d] = V[1 + d, i] * w[i]
+
+
+@kernel
 def _pass(X, weight, labels, origin, inverse_scale, theta, whiten, moments, second, sums):
-    D = X.shape[1]
-    V = np.empty((D + 1, TILE), theta.dtype)
-    L = np.empty((theta.shape[0], TILE), theta.dtype)
-    white = np.empty((D, TILE), theta.dtype)
-    part, gram = np.empty(theta.shape, theta.dtype), np.empty((D, D), theta.dtype)
+    D, K = X.shape[1], theta.shape[0]
+    V, white = np.empty((D + 1, TILE), theta.dtype), np.empty((D, TILE), theta.dtype)
+    L, R = np.empty((K, TILE), theta.dtype), np.empty((TILE, K), theta.dtype)
+    rows, gram = np.empty((TILE, D), theta.dtype), np.empty((D, D), theta.dtype)
+    part = np.empty((D + 1, K), theta.dtype)
     w, y = np.empty(TILE), np.empty(TILE, np.int64)
-    scratch = np.empty((3, TILE), theta.dtype)
+    top, total = np.empty(TILE, theta.dtype), np.empty(TILE, theta.dtype)
+    spread = np.empty(TILE, theta.dtype)
     for first in range(0, X.shape[0], TILE):
         last = min(first + TILE, X.shape[0])
         load_tile(X, first, last, origin, inverse_scale, V)
         load_row_fields(weight, labels, first, last, w, y)
         np.dot(theta, V, L)
-        np.dot(whiten.T, V[1:], white)
+        np.dot(whiten, V[1:], white)
         _subtract_half_norm(white, L)
-        normalise_tile(L, w, y, scratch, sums)
-        np.dot(L, V.T, part)
+        normalise_tile(L, w, y, top, total, spread, R, sums)
+        np.dot(V, R, part)
         add_into(part, moments)
-        for d in range(D):
-            for i in range(TILE):
-                white[d, i] = V[1 + d, i] * w[i]
-        np.dot(white, V[1:].T, gram)
+        _weighted_rows(V, w, rows)
+        np.dot(V[1:], rows, gram)
         add_into(gram, second)
 
 
@@ -71,10 +77,10 @@ def pooled_pass(block: Block, frame: Frame, theta: Array, whiten: Array) -> tupl
     ``whiten`` the factor A of the common precision A A'.
     """
     size = whiten.shape[0]
-    moments, second, sums = np.zeros(theta.shape), np.zeros((size, size)), np.zeros(3)
+    moments, second, sums = np.zeros(theta.shape[::-1]), np.zeros((size, size)), np.zeros(3)
     weight, labels = row_fields(block)
     _pass(
         kernel_rows(block), weight, labels, frame.origin, 1.0 / frame.scale,
-        theta, np.ascontiguousarray(whiten), moments, second, sums,
+        theta, np.ascontiguousarray(whiten.T), moments, second, sums,
     )  # fmt: skip
-    return Sums(moments, float(sums[0]), float(sums[1]), float(sums[2])), second
+    return Sums(moments.T, float(sums[0]), float(sums[1]), float(sums[2])), second

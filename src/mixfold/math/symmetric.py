@@ -52,7 +52,7 @@ def floored(matrix: Array, floor: float) -> tuple[Array, bool]:
 
 
 def inverse_factor(factor: Array) -> Array:
-    """A = L^-T for a lower factor L: upper triangular, A A' is the precision, A'(x - m) is white."""
+    """A = L^-T for a lower factor L: upper triangular, A A' the precision, A'(x - m) white."""
     inverse, _ = lapack.dtrtri(factor, lower=1)
     return np.ascontiguousarray(inverse.T)
 

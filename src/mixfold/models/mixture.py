@@ -252,7 +252,9 @@ class Mixture:
         else:
             U = np.zeros((len(lacking), X.shape[1]))
             for k in np.flatnonzero(resp.max(axis=0) > 0):
-                U += resp[:, k, None] * self.family.completed(scores, reading.components, k, None)
+                U += resp[:, k, None] * self.family.completed(
+                    scores, reading.components, int(k), None
+                )
         filled = frame.leave(U)
         holes = np.isnan(X[lacking])
         X[lacking] = np.where(holes, filled, X[lacking])

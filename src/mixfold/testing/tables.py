@@ -35,7 +35,7 @@ def clustered_table(
     if missing:
         X[rng.random(X.shape) < missing] = np.nan
         X[[n // 3, n // 2]] = np.nan
-    return X.astype(dtype)
+    return np.asarray(X, dtype)
 
 
 def typical_components(

@@ -1,0 +1,130 @@
+"""Fitting by the engine, whatever the model: whole data sets, and batches of a stream."""
+
+from __future__ import annotations
+
+import zlib
+from abc import abstractmethod
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mixfold.contracts import Context, Executor, Pilot, Source
+from mixfold.engine.checkpoints import Checkpoint
+from mixfold.engine.loop import Fit, Plan, fit, pilot_size
+from mixfold.engine.pilot import draw_pilot
+from mixfold.engine.progress import Progress
+from mixfold.engine.random import RowKeys, seed_from
+from mixfold.engine.schedules import Stepwise
+from mixfold.estimators.base import MixfoldEstimator
+
+# steps on the first batch of a stream
+FIRST_BATCH_STEPS = 20
+# parameters that may change between a fit and the one that goes on from its checkpoint
+_FREE = ("checkpoint", "executor", "n_jobs", "verbose", "verbose_interval", "time_budget")
+
+
+class FittingEstimator(MixfoldEstimator):
+    """Base of estimators that climb an objective: subclasses say of which model."""
+
+    # the parameter that says how many components there are
+    _size_name: ClassVar[str] = "n_components"
+
+    @property
+    def _size(self) -> int:
+        return int(getattr(self, self._size_name))
+
+    @abstractmethod
+    def _model(self, n_features: int) -> Any: ...
+
+    @abstractmethod
+    def _plan(self, seed: int, max_iter: int | None = None) -> Plan: ...
+
+    @abstractmethod
+    def _publish_params(self) -> None: ...
+
+    @abstractmethod
+    def _publish_batch(self, model: Any, stats: Any) -> None:
+        """What is known after a batch of a stream, from its statistics."""
+
+    def _informed(
+        self, model: Any, source: Source, executor: Executor, pilot: Pilot, seed: int
+    ) -> Any:
+        """The model with a start that needs passes over the data; by default none does."""
+        return model
+
+    def _continued(self) -> dict[str, Any]:
+        """How the engine goes on from an earlier fit; by default it does not."""
+        return {}
+
+    # ------------------------------------------------ a data set
+
+    def _fit(self, source: Source, max_iter: int | None = None) -> Fit:
+        executor = self._executor(source)
+        seed = seed_from(self.random_state)
+        checkpoint = self._checkpoint()
+        if checkpoint is not None:
+            seed = checkpoint.seed(seed)
+        pilot = draw_pilot(source, executor, pilot_size(source, self._size), seed)
+        self._check_columns(pilot)
+        self._check_rows(pilot.total_rows)
+        result = fit(
+            self._informed(self._model(source.n_features), source, executor, pilot, seed),
+            source,
+            executor,
+            self._plan(seed, max_iter),
+            pilot=pilot,
+            checkpoint=checkpoint,
+            progress=Progress(int(self.verbose), self.verbose_interval),
+            **self._continued(),
+        )
+        self._keep(result, source, seed)
+        return result
+
+    def _keep(self, result: Fit, source: Source, seed: int) -> None:
+        self._params = result.params
+        self._dtype = source.dtype.name
+        self._stream = (seed, 0)
+        self.__dict__.pop("_schedule", None)
+        self._publish_params()
+        self._publish_fit(result)
+
+    def _check_rows(self, n_rows: int) -> None:
+        if n_rows < self._size:
+            name = self._size_name
+            raise ValueError(
+                f"Expected n_samples >= {name} but got {name} = {self._size}, "
+                f"n_samples = {n_rows}. Lower {name} or give more rows of positive weight."
+            )
+
+    def _checkpoint(self) -> Checkpoint | None:
+        if self.checkpoint is None:
+            return None
+        values = self.get_params(deep=False).items()
+        return Checkpoint(self.checkpoint, {k: _told(v) for k, v in values if k not in _FREE})
+
+    # ------------------------------------------------ a stream
+
+    def _learn_batch(self, source: Source, first: bool) -> None:
+        """One step of the stepwise schedule; the parameters come from a fit or an earlier batch."""
+        model = self._model(self.n_features_in_)
+        keys = RowKeys(self._stream[0], 0)
+        task = partial(model.expect, model.prepare(self._params), rng=keys)
+        stats = self._executor(source).map_reduce(task, source)
+        if model.total_weight(stats) == 0:
+            return
+        batch = model.normalised(stats)
+        self._schedule: Stepwise = Stepwise(batch) if first else self._schedule.blend(batch)
+        context = Context(None, np.random.default_rng(self._stream[0] % 2**63))
+        self._publish_batch(model, stats)
+        self._params = model.update(self._params, self._schedule.stats, context).params
+        self.n_iter_ = self._schedule.n_batches
+        self._publish_params()
+
+
+def _told(value: Any) -> str:
+    """A parameter in a form that differs where the parameter does; arrays print in part only."""
+    if isinstance(value, str) or np.ndim(value) == 0:
+        return repr(value)
+    array = np.ascontiguousarray(value)
+    return f"array {array.shape} {array.dtype} {zlib.crc32(array.tobytes()):08x}"

@@ -1,0 +1,59 @@
+"""Centres of clusters as the kernels read them, and the sums over rows that they give back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mixfold.contracts import Array, Block
+from mixfold.math.frame import Frame
+
+_NO_WEIGHT = np.empty(0)
+
+
+@dataclass(frozen=True)
+class Centres:
+    """K centres in frame coordinates (float64), and the forms in which the kernels read them."""
+
+    frame: Frame
+    points: Array
+
+    @property
+    def norms(self) -> Array:
+        """|c_k|^2, (K,)."""
+        return np.asarray(np.einsum("kd,kd->k", self.points, self.points))
+
+    @cached_property
+    def columns(self) -> Array:
+        """The centres in data coordinates, transposed to (D, K)."""
+        return np.ascontiguousarray(self.frame.leave(self.points).T)
+
+    def scoring(self, dtype: np.dtype[Any], complete: bool) -> tuple[Array, Array]:
+        """(K, D) or (K, 2 D) coefficients of (u, seen), and what is added to each score."""
+        if complete:
+            return (-2 * self.points).astype(dtype), self.norms.astype(dtype)
+        theta = np.concatenate([-2 * self.points, self.points**2], axis=1)
+        return theta.astype(dtype), np.zeros(len(theta), dtype)
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """What one pass over a block adds up, in frame coordinates.
+
+    ``mass`` (K,) is the weight of the rows of each centre, ``count`` (K, D), or (K, 1) where
+    nothing is missing, the weight of its observed entries, ``first`` (K, D) their sum.
+    """
+
+    mass: Array
+    count: Array
+    first: Array
+    inertia: float
+    weight: float
+
+
+def row_weights(block: Block) -> Array:
+    """Weights of a block for the kernels; an empty array where there are none."""
+    return _NO_WEIGHT if block.weight is None else np.ascontiguousarray(block.weight, np.float64)
