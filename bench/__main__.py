@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import platform
-import sys
 import time
 from enum import StrEnum
 from pathlib import Path
@@ -14,10 +13,11 @@ from typing import Annotated, Any
 import typer
 
 from bench.machine import describe
+from bench.options import Options
 
 
 class Comparison(StrEnum):
-    """Each is a module of this package with TITLE, measure(quick, say) and report(result)."""
+    """Each is a module of this package with TITLE, measure(options) and report(result)."""
 
     per_iteration = "per-iteration"
     memory = "memory"
@@ -33,6 +33,10 @@ def main(
     quick: Annotated[
         bool, typer.Option("--quick", help="Small problems: does it all run?")
     ] = False,
+    one_thread: Annotated[
+        bool,
+        typer.Option("--one-thread", help="CPU time on one thread only, for a busy machine."),
+    ] = False,
     out: Annotated[
         Path | None, typer.Option(help="Write the figures to this JSON file as well.")
     ] = None,
@@ -43,17 +47,12 @@ def main(
     for comparison in which or list(Comparison):
         module = importlib.import_module(f"bench.{comparison.name}")
         began = time.perf_counter()
-        result = module.measure(quick, _say)
+        result = module.measure(Options(quick, one_thread))
         results[comparison.value] = result
         took = time.perf_counter() - began
         print(f"## {module.TITLE}\n\n{module.report(result)}\n\n({took:.0f} s)\n", flush=True)
         if out is not None:
             out.write_text(json.dumps(results, indent=1))
-
-
-def _say(text: str) -> None:
-    """Progress goes beside the tables, so that they can be redirected."""
-    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from bench.jobs import run
+from bench.options import Options
 from bench.peers import PEERS, offers
-from bench.per_iteration import Say
 from bench.problems import Problem, store
 from bench.tables import ratio, seconds, table
 
@@ -25,11 +25,11 @@ def problems(quick: bool) -> list[Problem]:
     return [Problem(*shape) for shape in [(n, d, k), *grown]]
 
 
-def measure(quick: bool, say: Say) -> dict[str, Any]:
+def measure(options: Options) -> dict[str, Any]:
     rows = []
     with tempfile.TemporaryDirectory(prefix="mixfold-bench-") as folder:
-        for problem in problems(quick):
-            say(f"growth: {problem.label}")
+        for problem in problems(options.quick):
+            options.say(f"growth: {problem.label}")
             path = store(Path(folder), problem)
             n_iter = 2 if problem.d * problem.k > 512 else 5
             cpu = {

@@ -9,8 +9,8 @@ from typing import Any
 
 from bench import peak
 from bench.jobs import run
+from bench.options import Options
 from bench.peers import PEERS, offers, warm_up
-from bench.per_iteration import Say
 from bench.problems import Problem, load, store
 from bench.tables import ratio, table
 
@@ -39,11 +39,11 @@ def fit_peak(threads: int | None, peer: str, path: str, problem: dict[str, Any])
     return max(0, peak.peak() - before) / 1e6
 
 
-def measure(quick: bool, say: Say) -> dict[str, Any]:
+def measure(options: Options) -> dict[str, Any]:
     rows = []
     with tempfile.TemporaryDirectory(prefix="mixfold-bench-") as folder:
-        for problem in QUICK_RUN if quick else FULL_RUN:
-            say(f"memory: {problem.label}")
+        for problem in QUICK_RUN if options.quick else FULL_RUN:
+            options.say(f"memory: {problem.label}")
             path = store(Path(folder), problem)
             used = {
                 name: run("bench.memory:fit_peak", threads=None, peer=name, path=str(path),

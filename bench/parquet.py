@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from bench import peak
 from bench.jobs import run
-from bench.per_iteration import Say
+from bench.options import Options
 from bench.problems import Problem, draw
 from bench.tables import table
 from mixfold import GaussianMixture
@@ -25,7 +25,7 @@ LIMIT = 1000  # MB in total
 SHAPE = Problem(GROUP, 32, 8, "full")
 
 
-def write(folder: Path, gigabytes: float, say: Say) -> Path:
+def write(folder: Path, gigabytes: float, options: Options) -> Path:
     """A file of about that size, written row group by row group.
 
     Raises
@@ -50,7 +50,7 @@ def write(folder: Path, gigabytes: float, say: Say) -> Path:
             columns = [pa.array(X[:, j]) for j in range(SHAPE.d)]
             writer.write_table(pa.Table.from_arrays(columns, schema=schema), row_group_size=GROUP)
             if group % 50 == 49:
-                say(f"parquet: {path.stat().st_size / 1e9:.1f} GB written")
+                options.say(f"parquet: {path.stat().st_size / 1e9:.1f} GB written")
     return path
 
 
@@ -70,13 +70,13 @@ def _fit(path: str, max_iter: int) -> dict[str, float]:
     return {"seconds": time.perf_counter() - began, "passes": model.n_passes_}
 
 
-def measure(quick: bool, say: Say) -> dict[str, Any]:
-    gigabytes = 0.2 if quick else 4.0
+def measure(options: Options) -> dict[str, Any]:
+    gigabytes = 0.2 if options.quick else 4.0
     with tempfile.TemporaryDirectory(prefix="mixfold-bench-") as folder:
-        say(f"parquet: writing {gigabytes:g} GB")
-        path = write(Path(folder), gigabytes, say)
+        options.say(f"parquet: writing {gigabytes:g} GB")
+        path = write(Path(folder), gigabytes, options)
         size, rows = path.stat().st_size, pq.read_metadata(path).num_rows
-        say("parquet: fitting")
+        options.say("parquet: fitting")
         result: dict[str, Any] = run("bench.parquet:fit", threads=None, path=str(path), n_iter=3)
     return {"gigabytes": size / 1e9, "rows": rows, **result}
 

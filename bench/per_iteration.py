@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from bench.jobs import run
+from bench.options import Options
 from bench.peers import PEERS, offers
 from bench.problems import Problem, store
 from bench.tables import difference, ratio, seconds, table
@@ -30,20 +30,17 @@ QUICK_RUN = [
     (Problem(20_000, 64, 32, "diag"), 20),
 ]
 
-Say = Callable[[str], None]
 
-
-def measure(quick: bool, say: Say) -> dict[str, Any]:
-    rounds = 1 if quick else 2
+def measure(options: Options) -> dict[str, Any]:
+    rounds = 1 if options.quick else 2
     rates = {d: run("bench.timing:gemm", threads=1, dtype=d) for d in ("float64", "float32")}
     rows = []
     with tempfile.TemporaryDirectory(prefix="mixfold-bench-") as folder:
-        for problem, n_iter in QUICK_RUN if quick else FULL_RUN:
-            say(f"per iteration: {problem.label}")
+        for problem, n_iter in QUICK_RUN if options.quick else FULL_RUN:
+            options.say(f"per iteration: {problem.label}")
             path = store(Path(folder), problem)
-            rows.append(
-                {**problem.plain(), "label": problem.label, **_one(path, problem, n_iter, rounds)}
-            )
+            best = _one(path, problem, n_iter, rounds, options)
+            rows.append({**problem.plain(), "label": problem.label, **best})
             path.unlink()
     # the machine may have been busier at first: a rate is a best, too
     rates = {d: max(r, run("bench.timing:gemm", threads=1, dtype=d)) for d, r in rates.items()}
@@ -58,13 +55,15 @@ def _shape(row: dict[str, Any]) -> dict[str, Any]:
     return {name: row[name] for name in ("n", "d", "k", "covariance", "dtype", "spread")}
 
 
-def _one(path: Path, problem: Problem, n_iter: int, rounds: int) -> dict[str, Any]:
+def _one(
+    path: Path, problem: Problem, n_iter: int, rounds: int, options: Options
+) -> dict[str, Any]:
     """Best seconds of every library; the libraries take turns, so that noise meets all of them."""
     names = [name for name in PEERS if offers(name, problem)]
     best: dict[str, Any] = {"one thread": {}, "all cores": {}, "log_likelihood": {}}
     for turn in range(rounds):
         for name in names:
-            for mode, threads, clock in (("one thread", 1, "cpu"), ("all cores", None, "wall")):
+            for mode, threads, clock in options.modes:
                 first = turn == 0 and threads == 1
                 got = run(
                     "bench.timing:per_iteration", threads=threads, peer=name, path=str(path),
@@ -89,16 +88,13 @@ def report(result: dict[str, Any]) -> str:
 def _line(row: dict[str, Any]) -> list[object]:
     cells: list[object] = [row["label"]]
     for mode in ("one thread", "all cores"):
-        own = row[mode]["mixfold"]
+        own = row[mode].get("mixfold")
         cells += [seconds(own), *(ratio(row[mode].get(p), own) for p in ("scikit-learn", "oneDAL"))]
         if mode == "one thread":
-            lifted = (
-                row["covariance"] != "tied"
-            )  # tied covariances need less than the lifted products
+            # tied covariances are fitted with less work than the lifted products
+            lifted = row["covariance"] != "tied"
             share = f"{row['gflops'] / row['gemm']:.0%}"
             cells += [f"{row['gflops']:.1f}", share] if lifted else ["-", "-"]
-    own = row["log_likelihood"]["mixfold"]
-    return [
-        *cells,
-        *(difference(row["log_likelihood"].get(p), own) for p in ("scikit-learn", "oneDAL")),
-    ]
+    reached = row["log_likelihood"]
+    theirs = (reached.get(p) for p in ("scikit-learn", "oneDAL"))
+    return [*cells, *(difference(value, reached["mixfold"]) for value in theirs)]

@@ -178,3 +178,22 @@ def test_an_em_step_of_the_means_is_the_metric_applied_to_the_gradient(
     step = metric.solve(gradient)[: K * D].reshape(K, D)
     image, _ = family.estimate(moments, start)
     np.testing.assert_allclose(start.means + step, image.means, rtol=1e-9)
+
+
+def test_the_metric_is_the_curvature_of_the_complete_data(
+    family: GaussianFamily, resp: np.ndarray
+) -> None:
+    """At the maximum of the M step, M is minus its second derivative."""
+    X = clustered_table(N, D, K, seed=1)
+    start = typical_components(family, K, D, origin=UNIT.origin, scale=UNIT.scale)
+    moments = _moments(family, X, start, resp)
+    best, _ = family.estimate(moments, start)
+    at, (_, metric) = family.coordinates(best), family.derivatives(best, moments)
+
+    def slope(v: np.ndarray) -> np.ndarray:
+        return family.derivatives(family.from_coordinates(best, v), moments)[0]
+
+    step = 1e-5
+    for unit in np.eye(at.size):
+        bend = (slope(at + step * unit) - slope(at - step * unit)) / (2 * step)
+        np.testing.assert_allclose(metric.solve(-bend), unit, atol=1e-6)

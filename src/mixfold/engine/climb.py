@@ -21,6 +21,8 @@ from mixfold.engine.stopping import fell, remaining_gain
 
 # plain steps before the first extrapolation: far from an optimum EM is hard to beat
 WARM_UP = 5
+# extrapolations, or plain steps in a row, before a fit may be called converged
+MIN_TRIES, MIN_PLAIN = 4, 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class Climb:
     image: Any = None
     n_iter: int = 0
     n_passes: int = 0
+    tries: int = 0
     weight: float = 0.0
     entropy: float = 0.0
     earlier: int = 0
@@ -110,7 +113,10 @@ def _pass(task: Task, state: Climb, rules: Rules) -> Climb:
     keys = RowKeys(task.seed, state.n_passes)
     stats = task.executor.map_reduce(partial(model.expect, reading, rng=keys), task.source)
     objective = model.objective(state.params, stats)
-    state = replace(state, n_passes=state.n_passes + 1, weight=model.total_weight(stats))
+    tries = state.tries + (state.proposal is not None)
+    state = replace(
+        state, n_passes=state.n_passes + 1, tries=tries, weight=model.total_weight(stats)
+    )
     if state.proposal is not None and not objective > state.objective:
         failure = Failure(state.proposal.step, objective)
         return _step(task, replace(state, failures=(*state.failures, failure)), rules)
@@ -173,6 +179,7 @@ def resumed(params: Any, climb: Climb | None) -> Climb:
         trace=climb.trace[:-1],
         plain=max(climb.plain - 1, 0),
         points=climb.points,
+        tries=climb.tries,
         earlier=len(climb.trace) - 1,
         expected=climb.trace[-1],
     )
@@ -188,11 +195,23 @@ def _continued(state: Climb, objective: float) -> Climb:
 
 
 def _reason(state: Climb, rules: Rules) -> str:
-    if state.remaining < rules.tol * state.weight:  # never with tol = 0
+    if state.remaining < rules.tol * state.weight and _tried(state, rules):  # never with tol = 0
         return "converged"
     if state.n_iter >= rules.max_iter:
         return "max_iter"
     return "time_budget" if time.monotonic() >= rules.deadline else ""
+
+
+def _tried(state: Climb, rules: Rules) -> bool:
+    """Whether the projection can be believed.
+
+    The first plain steps gain by the fast directions and their rate says nothing of the slow
+    ones. Believe it after some extrapolations, which go along those, or after a run of plain
+    steps, or when a step gains so little that what is left could only come at a rate of 0.999.
+    """
+    last_gain = state.trace[-1] - state.trace[-2]
+    tiny = last_gain < 1e-3 * rules.tol * state.weight
+    return tiny or state.tries >= MIN_TRIES or state.plain > MIN_PLAIN
 
 
 def _remember(
@@ -235,7 +254,8 @@ def _checking(state: Climb, rules: Rules) -> bool:
     if len(state.trace) <= rules.warm_up:
         return True
     last_gain = state.trace[-1] - state.trace[-2]
-    return last_gain <= rules.tol * state.weight and state.plain < 4
+    done = last_gain <= rules.tol * state.weight and state.tries >= MIN_TRIES
+    return done and state.plain < 4
 
 
 def _add_events(events: tuple[Event, ...], fresh: tuple[Event, ...]) -> tuple[Event, ...]:

@@ -139,14 +139,20 @@ def _one_restart(
     done = climb(task, state, rules, watch)
     stopped = done.reason in ("time_budget", "interrupted")
     if checkpoint and stopped:
-        # what is stored goes on where this one stopped
-        checkpoint.write(replace(progressed, climb=replace(done, reason="")))
+        checkpoint.write(replace(progressed, climb=_to_go_on(done)))
     best = progressed.best
     if best is None or done.objective > best.objective:
         best = done
     elif stopped:
         best = replace(best, reason=done.reason)
     return replace(progressed, restart=restart + 1, best=best, climb=None)
+
+
+def _to_go_on(done: Climb) -> Climb:
+    """A stopped climb as it is stored, to go on where it stopped."""
+    if done.reason == "time_budget":  # its last point will be visited, and traced, again
+        done = replace(done, trace=done.trace[:-1], plain=max(done.plain - 1, 0))
+    return replace(done, reason="")
 
 
 def choose_start(task: Task, plan: Plan, rules: Rules, restart: int) -> Any:

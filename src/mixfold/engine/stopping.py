@@ -25,7 +25,8 @@ def remaining_gain(values: Sequence[float]) -> float:
     last = float(gains[-1])
     if last <= rounding(values[-1]):
         return 0.0
-    ratios = gains[1:] / np.maximum(gains[:-1], np.finfo(float).tiny)
+    with np.errstate(over="ignore"):  # after a step that gained nothing
+        ratios = gains[1:] / np.maximum(gains[:-1], np.finfo(float).tiny)
     ratio = float(ratios.max())
     return last * ratio / (1 - ratio) if ratio < 1 else float("inf")
 

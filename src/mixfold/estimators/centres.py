@@ -55,6 +55,9 @@ class CentresEstimator(
         rows = self._executor(source).map_rows(partial(model.labels, reading), source)
         self.labels_ = np.concatenate(list(rows))
 
+    def _too_few_rows(self, n_rows: int) -> str:
+        return f"n_samples={n_rows} should be >= {self._size_name}={self._size}."
+
     # ------------------------------------------------ publishing
 
     def _publish_params(self) -> None:
@@ -65,7 +68,8 @@ class CentresEstimator(
         model = KMeansModel(self._size)
         self.inertias_ = [model.inertia(fit.params, value) for value in fit.trace[1:]]
         self.inertia_ = model.inertia(fit.params, fit.objective)
-        self.n_iter_ = max(fit.n_iter, 1)
+        # as in scikit-learn, the iteration that found nothing to change counts
+        self.n_iter_ = fit.n_iter + (fit.converged and fit.remaining == 0)
         self.n_passes_ = fit.n_passes
         self.converged_ = fit.converged
         self.stop_reason_ = fit.reason

@@ -91,11 +91,15 @@ class FittingEstimator(MixfoldEstimator):
 
     def _check_rows(self, n_rows: int) -> None:
         if n_rows < self._size:
-            name = self._size_name
             raise ValueError(
-                f"Expected n_samples >= {name} but got {name} = {self._size}, "
-                f"n_samples = {n_rows}. Lower {name} or give more rows of positive weight."
+                f"{self._too_few_rows(n_rows)} Lower {self._size_name} or give more rows of "
+                "positive weight."
             )
+
+    def _too_few_rows(self, n_rows: int) -> str:
+        """What scikit-learn says of fewer rows than components."""
+        name = self._size_name
+        return f"Expected n_samples >= {name} but got {name} = {self._size}, n_samples = {n_rows}."
 
     def _checkpoint(self) -> Checkpoint | None:
         if self.checkpoint is None:

@@ -15,13 +15,11 @@ from mixfold.estimators import constraints as rule
 from mixfold.estimators.centres import CentresEstimator
 from mixfold.estimators.fitting import FIRST_BATCH_STEPS
 from mixfold.models.kmeans import KMeansModel, KMeansStats
-from mixfold.models.kmeans_starts import CENTRE_STARTS, CentreStart, GivenCentres
+from mixfold.models.kmeans_starts import CENTRE_STARTS, CentreStart, GivenCentres, n_attempts
 from mixfold.models.oversampling import oversample
 
 # the stream of random numbers of k-means||, apart from that of fits
 _OVERSAMPLE_STREAM = 4
-# a start is chosen among four if there are few clusters; with many, starts hardly differ
-_CANDIDATES, _CANDIDATE_CLUSTERS = 4, 256
 
 _TABLE = rule.Rule(
     "an array of shape (n_clusters, n_features)",
@@ -89,7 +87,8 @@ default='k-means++'
     inertia_ : float
         Inertia at the result; ``inertias_`` after each step.
     n_iter_ : int
-        Steps of the best start; ``n_passes_`` counts passes over the data.
+        Iterations of the best start, the last one included if nothing was left to change;
+        ``n_passes_`` counts passes over the data.
     converged_ : bool
     stop_reason_ : {'converged', 'max_iter', 'time_budget', 'interrupted'}
     events_ : list of Event
@@ -215,12 +214,16 @@ default='k-means++'
         if isinstance(self.init, str):
             return CENTRE_STARTS[self.init]
         centres = np.array(self.init, dtype=float)
-        expected = (self.n_clusters, n_features)
-        if centres.shape != expected:
-            raise ValueError(
-                f"The shape of the initial centers {centres.shape} does not match (n_clusters, "
-                f"number of features of the data) = {expected}. Give 'init' one row per cluster."
-            )
+        wanted = (
+            ("number of clusters", self.n_clusters),
+            ("number of features of the data", n_features),
+        )
+        for size, (name, expected) in zip(centres.shape, wanted, strict=True):
+            if size != expected:
+                raise ValueError(
+                    f"The shape of the initial centers {centres.shape} does not match the {name}, "
+                    f"{expected}. Give 'init' one row per cluster and one column per feature."
+                )
         if not np.isfinite(centres).all():
             raise ValueError("The parameter 'init' should be finite, but has NaN or infinity")
         return GivenCentres(centres)
@@ -264,6 +267,5 @@ default='k-means++'
         return self.n_init
 
     def _n_candidates(self) -> int:
-        if not isinstance(self.init, str) or self.init == "random" or self.n_clusters == 1:
-            return 1
-        return max(1, min(_CANDIDATES, _CANDIDATE_CLUSTERS // self.n_clusters))
+        plus_plus = isinstance(self.init, str) and self.init == "k-means++"
+        return n_attempts(self.n_clusters) if plus_plus and self.n_clusters > 1 else 1

@@ -8,9 +8,17 @@ from typing import Any, TypeVar
 from numba import njit
 
 F = TypeVar("F", bound=Callable[..., Any])
+# NaN and infinity keep their meaning, and so does the order of a sum
+_FAST = {"contract", "nsz", "arcp"}
 
 
 def kernel(function: F) -> F:
-    """Compile a loop over arrays. NaN and infinity keep their meaning."""
-    compiled: F = njit(nogil=True, cache=True, fastmath={"contract", "nsz", "arcp"})(function)
+    """Compile a loop over arrays."""
+    compiled: F = njit(nogil=True, cache=True, fastmath=_FAST)(function)
+    return compiled
+
+
+def summing_kernel(function: F) -> F:
+    """Compile a loop whose inner sums may be added in any order, which makes them vector code."""
+    compiled: F = njit(nogil=True, cache=True, fastmath=_FAST | {"reassoc"})(function)
     return compiled

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.math.compiled import kernel
+from mixfold.math.compiled import kernel, summing_kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,53 +45,85 @@ def patterns_of(U: Array) -> Patterns:
 
 
 @kernel
-def _factor(precision, where, L):
-    """Lower Cholesky factor of precision[where, where] into L; returns ln of its determinant."""
+def _factor(precision, where, A, column):
+    """Lower Cholesky factor of precision[where, where] into A; returns ln of its determinant."""
     m = where.size
     log_det = 0.0
     for a in range(m):
         for b in range(a + 1):
-            s = precision[where[a], where[b]]
-            for c in range(b):
-                s -= L[a, c] * L[b, c]
-            L[a, b] = np.sqrt(s) if a == b else s / L[b, b]
-        log_det += 2 * np.log(L[a, a])
+            A[a, b] = precision[where[a], where[b]]
+    for k in range(m):
+        pivot = np.sqrt(A[k, k])
+        log_det += 2 * np.log(pivot)
+        A[k, k] = pivot
+        for i in range(k + 1, m):
+            A[i, k] /= pivot
+            column[i] = A[i, k]
+        for i in range(k + 1, m):
+            factor = column[i]
+            for j in range(k + 1, i + 1):
+                A[i, j] -= factor * column[j]
     return log_det
 
 
 @kernel
-def _solve(L, m, b):
-    """b <- (L L')^-1 b."""
+def _invert(A, m, M, inverse):
+    """inverse = (A A')^-1 for the lower factor A of size m, by way of M = A^-1."""
+    for i in range(m):
+        M[i, : i + 1] = 0
+        M[i, i] = 1
+        for k in range(i):
+            factor = A[i, k]
+            for j in range(k + 1):
+                M[i, j] -= factor * M[k, j]
+        for j in range(i + 1):
+            M[i, j] /= A[i, i]
+    inverse[:m, :m] = 0
+    for i in range(m):
+        for a in range(i + 1):
+            factor = M[i, a]
+            for b in range(a + 1):
+                inverse[a, b] += factor * M[i, b]
     for a in range(m):
-        for c in range(a):
-            b[a] -= L[a, c] * b[c]
-        b[a] /= L[a, a]
-    for a in range(m - 1, -1, -1):
-        for c in range(a + 1, m):
-            b[a] -= L[c, a] * b[c]
-        b[a] /= L[a, a]
+        for b in range(a):
+            inverse[b, a] = inverse[a, b]
+
+
+@summing_kernel
+def _fill_row(deviation, cross, inverse, where, g, filled):
+    """The missing entries of one row: -inverse cross deviation."""
+    m, n_seen = cross.shape
+    for a in range(m):
+        s = 0.0
+        for o in range(n_seen):
+            s += cross[a, o] * deviation[o]
+        g[a] = s
+    for a in range(m):
+        s = 0.0
+        for b in range(m):
+            s += inverse[a, b] * g[b]
+        filled[where[a]] = -s
 
 
 @kernel
 def _complete(U, order, start, missing, mean, precision, filled, log_det):
     D = U.shape[1]
-    L, b = np.empty((D, D)), np.empty(D)
+    A, M, inverse, column = np.empty((D, D)), np.empty((D, D)), np.empty((D, D)), np.empty(D)
+    deviation, g = np.empty(D), np.empty(D)
     for p in range(missing.shape[0]):
         where = np.nonzero(missing[p])[0]
         seen = np.nonzero(~missing[p])[0]
-        m = where.size
-        log_det[p] = _factor(precision, where, L)
+        log_det[p] = _factor(precision, where, A, column)
+        _invert(A, where.size, M, inverse)
+        cross = np.empty((where.size, seen.size))
+        for a in range(where.size):
+            for o in range(seen.size):
+                cross[a, o] = precision[where[a], seen[o]]
         for row in order[start[p] : start[p + 1]]:
-            for a in range(m):
-                s = 0.0
-                for o in seen:
-                    s += precision[where[a], o] * (U[row, o] - mean[o])
-                b[a] = s
-            _solve(L, m, b)
-            for o in seen:
-                filled[row, o] = U[row, o] - mean[o]
-            for a in range(m):
-                filled[row, where[a]] = -b[a]
+            for o in range(seen.size):
+                deviation[o] = U[row, seen[o]] - mean[seen[o]]
+                filled[row, seen[o]] = deviation[o]
+            _fill_row(deviation, cross, inverse, where, g, filled[row])
 
 
 def complete(U: Array, patterns: Patterns, mean: Array, precision: Array) -> tuple[Array, Array]:
@@ -107,22 +139,19 @@ def complete(U: Array, patterns: Patterns, mean: Array, precision: Array) -> tup
 @kernel
 def _add_conditional(order, start, missing, precision, resp, second):
     D = second.shape[0]
-    L, b = np.empty((D, D)), np.empty(D)
+    A, M, inverse, column = np.empty((D, D)), np.empty((D, D)), np.empty((D, D)), np.empty(D)
     for p in range(missing.shape[0]):
         where = np.nonzero(missing[p])[0]
-        m = where.size
-        if m == 0:
-            continue
         total = 0.0
         for row in order[start[p] : start[p + 1]]:
             total += resp[row]
-        _factor(precision, where, L)
-        for c in range(m):
-            b[:m] = 0.0
-            b[c] = total
-            _solve(L, m, b)
-            for a in range(m):
-                second[where[a], where[c]] += b[a]
+        if where.size == 0 or total == 0:
+            continue
+        _factor(precision, where, A, column)
+        _invert(A, where.size, M, inverse)
+        for a in range(where.size):
+            for b in range(where.size):
+                second[where[a], where[b]] += total * inverse[a, b]
 
 
 def conditional_scatter(patterns: Patterns, precision: Array, resp: Array) -> Array:
@@ -135,20 +164,18 @@ def conditional_scatter(patterns: Patterns, precision: Array, resp: Array) -> Ar
 @kernel
 def _draw(order, start, missing, precision, normals, filled):
     D = filled.shape[1]
-    L, b = np.empty((D, D)), np.empty(D)
+    A, column, b = np.empty((D, D)), np.empty(D), np.empty(D)
     for p in range(missing.shape[0]):
         where = np.nonzero(missing[p])[0]
         m = where.size
-        if m == 0:
-            continue
-        _factor(precision, where, L)
+        _factor(precision, where, A, column)
         for row in order[start[p] : start[p + 1]]:
-            # L'^-1 e has covariance (L L')^-1
+            # A'^-1 e has covariance (A A')^-1
             for a in range(m - 1, -1, -1):
                 s = normals[row, where[a]]
                 for c in range(a + 1, m):
-                    s -= L[c, a] * b[c]
-                b[a] = s / L[a, a]
+                    s -= A[c, a] * b[c]
+                b[a] = s / A[a, a]
                 filled[row, where[a]] += b[a]
 
 

@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 
 from mixfold.contracts import Array, Block
 from mixfold.math.frame import Frame, frame_of, uniform
-from mixfold.math.seeding import distinct, plus_plus
+from mixfold.math.seeding import distinct, lloyd, plus_plus, squared_distances
 
 # entries of a sparse sample once it is dense; as many as the centres have are allowed anyway
 _ENTRIES = 2**23
@@ -48,7 +48,7 @@ def sample_rows(block: Block, n_centres: int, rng: np.random.Generator) -> Sampl
     """The rows of a pilot as starts and scales need them."""
     if issparse(block.X):
         return _sparse_rows(block, n_centres, rng)
-    X, weight, _ = distinct(block.X, block.weights(), None)
+    X, weight = _ordered(block.X, block.weights())
     U = (frame := _on_grid(frame_of(X, weight))).enter(X)
     return SampleRows(frame, np.where(np.isnan(U), 0.0, U), weight)
 
@@ -64,12 +64,19 @@ def _sparse_rows(block: Block, n_centres: int, rng: np.random.Generator) -> Samp
         index = np.sort(rng.choice(index, within, replace=False))
     dense = X[index][:, columns].toarray() if len(columns) else np.zeros((len(index), 1), X.dtype)
     columns = columns if len(columns) else np.zeros(1, np.int64)
-    rows, weight, _ = distinct(dense, block.weights()[index], None)
+    rows, weight = _ordered(dense, block.weights()[index])
     U = rows.astype(np.float64)
     D = X.shape[1]
     plain = SampleRows(Frame(np.zeros(D), np.ones(D)), U, weight, columns)
     scale = _power_of_two(np.sqrt(plain.variance / D))
     return SampleRows(Frame(np.zeros(D), np.full(D, scale)), U / scale, weight, columns)
+
+
+def _ordered(X: Array, weight: Array) -> tuple[Array, Array]:
+    """Distinct rows in the order of their first columns: float32 and float64 draw the same ones."""
+    rows, total, _ = distinct(X, weight, None)
+    order = np.lexsort(rows[:, 3::-1].T)
+    return rows[order], total[order]
 
 
 def _power_of_two(size: Any) -> Any:
@@ -127,13 +134,28 @@ class GivenCentres:
 
 @dataclass(frozen=True, slots=True)
 class CandidateCentres:
-    """Greedy k-means++ among weighted candidates in data coordinates: the end of k-means||."""
+    """k-means of weighted candidates in data coordinates: the end of k-means||.
+
+    Candidates stand for all rows, so starts are compared on them rather than on the sample.
+    """
 
     points: Array
     weight: Array
+    n_steps: int = 10
 
     def __call__(self, rows: SampleRows, n_centres: int, rng: np.random.Generator) -> Array:
-        return plus_plus(rows.frame.enter(self.points), self.weight, n_centres, rng)
+        U = rows.frame.enter(self.points)
+        tries = [self._climbed(U, n_centres, rng) for _ in range(n_attempts(n_centres))]
+        return min(tries, key=lambda c: float(self.weight @ squared_distances(U, c).min(axis=1)))
+
+    def _climbed(self, U: Array, n_centres: int, rng: np.random.Generator) -> Array:
+        start = plus_plus(U, self.weight, n_centres, rng)
+        return lloyd(U, self.weight, start, self.n_steps)[1]
+
+
+def n_attempts(n_centres: int) -> int:
+    """Starts worth comparing before one is followed: with many centres they hardly differ."""
+    return max(1, min(4, 256 // n_centres))
 
 
 CENTRE_STARTS: dict[str, CentreStart] = {

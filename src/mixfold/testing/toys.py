@@ -35,9 +35,9 @@ class Serial:
         self.before, self.max_rows, self.n_passes = before, max_rows, 0
 
     def map_reduce(self, task: Callable[[Block], Any], source: Source) -> Any:
-        if self.before is not None:
-            self.before(self.n_passes)
         self.n_passes += 1
+        if self.before is not None:
+            self.before(self.n_passes - 1)
         return reduce(lambda a, b: a + b, map(task, source.blocks(self.max_rows)))
 
     def map_rows(self, task: Callable[[Block], Any], source: Source) -> Iterator[Any]:
