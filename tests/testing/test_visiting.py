@@ -30,7 +30,7 @@ def test_our_sources(make: Any) -> None:
     laws.source_blocks(open_source(make(_table())))
 
 
-@pytest.mark.parametrize("executor", [ThreadExecutor(1), ThreadExecutor(2), Serial()], ids=str)
+@pytest.mark.parametrize("executor", [ThreadExecutor(1), ThreadExecutor(2), Serial()])
 def test_our_executors(executor: Any) -> None:
     laws.executor_visits(executor, open_source(_table()))
 

@@ -107,7 +107,7 @@ default='k-means++'
     >>> import numpy as np
     >>> from mixfold import KMeans
     >>> X = np.array([[1, 2], [1, 4], [1, np.nan], [10, 2], [10, 4], [np.nan, 0]])
-    >>> groups = KMeans(2, init=[[0, 0], [9, 0]]).fit(X)
+    >>> groups = KMeans(2, init=[[0, 3], [9, 0]]).fit(X)
     >>> groups.labels_
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     >>> groups.cluster_centers_
@@ -268,4 +268,6 @@ default='k-means++'
 
     def _n_candidates(self) -> int:
         plus_plus = isinstance(self.init, str) and self.init == "k-means++"
-        return n_attempts(self.n_clusters) if plus_plus and self.n_clusters > 1 else 1
+        if not plus_plus or self.n_clusters == 1:
+            return 1
+        return n_attempts(self.n_clusters, self.n_features_in_)

@@ -10,24 +10,20 @@ A missing entry is left out of the distance. Rows are then (u, seen) with u = 0 
 the scores are -2 u.c_k + seen.c_k^2.
 """
 
-# mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from mixfold.contracts import Array, Block
 from mixfold.math.centres import Assigned, Centres, row_weights
-from mixfold.math.compiled import kernel
+from mixfold.math.compiled import kernel, summing_kernel
 
 # scores of a tile: small enough for the L2 cache, wide enough for the matrix product
 _TILE_SCORES, _LEAST_TILE, _MOST_TILE = 2**14, 64, 512
 # below this share of |u|^2 + |c|^2 a distance is computed from differences
 _CLOSE = 1e-2
-
-# sums over columns may be taken in any order: the compiler chooses one, the same for every row
-summing = njit(nogil=True, cache=True, fastmath={"contract", "nsz", "arcp", "reassoc"})
 
 
 @kernel
@@ -63,7 +59,7 @@ def _two_best(S, bias, best, second, arg):
             arg[i] = k if better else arg[i]
 
 
-@summing
+@summing_kernel
 def _apart(u, c):
     """|u - c|^2 over what was seen, from differences."""
     D = c.size
@@ -79,7 +75,7 @@ def _apart(u, c):
     return total
 
 
-@summing
+@summing_kernel
 def _measure(U, points, arg, n, distance):
     """Squared distances of the first n rows to the centres they were given to."""
     D = points.shape[1]

@@ -31,6 +31,11 @@ class Centres:
         """The centres in data coordinates, transposed to (D, K)."""
         return np.ascontiguousarray(self.frame.leave(self.points).T)
 
+    @cached_property
+    def column_norms(self) -> Array:
+        """Squared lengths of the centres in data coordinates, (K,)."""
+        return np.asarray(np.einsum("dk,dk->k", self.columns, self.columns))
+
     def scoring(self, dtype: np.dtype[Any], complete: bool) -> tuple[Array, Array]:
         """(K, D) or (K, 2 D) coefficients of (u, seen), and what is added to each score."""
         if complete:

@@ -73,15 +73,25 @@ def lloyd(
 
 
 def distinct(X: Array, weight: Array, labels: Array | None) -> tuple[Array, Array, Array | None]:
-    """Rows without repetition, in an order of their own, with their weights added.
+    """Rows without repetition, sorted by their values, with their weights added.
 
     After this, repeating a row and giving it twice the weight are the same thing, and so are any
-    two orders of the rows.
+    two orders of the rows. The order survives new units of the columns (any increasing change).
     """
     key = X if labels is None else np.column_stack([X, labels.astype(X.dtype)])
-    key = np.ascontiguousarray(key) + 0.0  # -0.0 and 0.0 are one number
-    key[np.isnan(key)] = np.nan  # and so are all NaN
-    words = key.view(np.dtype((np.void, key.dtype.itemsize * key.shape[1])))[:, 0]
-    _, index, inverse = np.unique(words, return_index=True, return_inverse=True)
-    total = np.bincount(inverse, weight)
+    order = _lexical_order(key)
+    after, before = key[order][1:], key[order][:-1]
+    same = (after == before) | (np.isnan(after) & np.isnan(before))
+    first = np.flatnonzero(np.concatenate([[True], ~same.all(axis=1)]))
+    total = np.add.reduceat(weight[order], first)
+    index = order[first]
     return X[index], total, None if labels is None else labels[index]
+
+
+def _lexical_order(key: Array) -> Array:
+    """Rows by their first entry, then the second, and so on; NaN last."""
+    order = np.argsort(key[:, 0], kind="stable")
+    leading = key[order, 0]
+    if (np.diff(leading) == 0).any() or np.isnan(leading).sum() > 1:
+        order = np.lexsort(key.T[::-1])
+    return np.asarray(order)

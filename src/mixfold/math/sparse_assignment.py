@@ -19,7 +19,8 @@ from mixfold.math.compiled import kernel
 
 @kernel
 def _score(data, indices, columns, norms, scores):
-    """|m_k|^2 - 2 x.m_k of one row, over what was seen."""
+    """|m_k|^2 - 2 x.m_k of one row into scores, and |x|^2 back, over what was seen."""
+    size = 0.0
     scores[:] = norms
     for j in range(data.size):
         d = indices[j]
@@ -27,14 +28,21 @@ def _score(data, indices, columns, norms, scores):
             for k in range(scores.size):
                 scores[k] -= columns[d, k] * columns[d, k]
         else:
+            size += np.float64(data[j]) * data[j]
             twice = 2.0 * data[j]
             for k in range(scores.size):
                 scores[k] -= twice * columns[d, k]
+    return size
 
 
 @kernel
-def _apart(data, indices, columns, k, norm):
-    """|x - m_k|^2: differences where x is stored, the rest of |m_k|^2 where it is not."""
+def _apart(data, indices, columns, k, norm, size, score):
+    """|x - m_k|^2 from |x|^2 and the score or, where that form has few digits left, by differences.
+
+    Differences where x is stored, the rest of |m_k|^2 where it is not.
+    """
+    if size + score > 1e-2 * (size + norm):
+        return size + score
     near, rest = 0.0, norm
     for j in range(data.size):
         m = columns[indices[j], k]
@@ -59,9 +67,9 @@ def _pass(data, indices, indptr, weight, columns, norms, mass, absent, first, su
     scores = np.empty(norms.size)
     for i in range(indptr.size - 1):
         row, where = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
-        _score(row, where, columns, norms, scores)
+        size = _score(row, where, columns, norms, scores)
         k = _lowest(scores)
-        distance = _apart(row, where, columns, k, norms[k])
+        distance = _apart(row, where, columns, k, norms[k], size, scores[k])
         if labels.size:
             labels[i] = k
             out[i] = distance
@@ -82,15 +90,9 @@ def _pass(data, indices, indptr, weight, columns, norms, mass, absent, first, su
 def _distances(data, indices, indptr, columns, norms, out):
     for i in range(indptr.size - 1):
         row, where = data[indptr[i] : indptr[i + 1]], indices[indptr[i] : indptr[i + 1]]
-        _score(row, where, columns, norms, out[i])
-        size = 0.0
-        for j in range(row.size):
-            if not np.isnan(row[j]):
-                size += np.float64(row[j]) * row[j]
+        size = _score(row, where, columns, norms, out[i])
         for k in range(norms.size):
-            # the cheap form has few digits left where the row lies on the centre
-            close = size + out[i, k] < 1e-2 * (size + norms[k])
-            out[i, k] = _apart(row, where, columns, k, norms[k]) if close else size + out[i, k]
+            out[i, k] = _apart(row, where, columns, k, norms[k], size, out[i, k])
 
 
 _NO_LABELS, _NO_DISTANCES = np.empty(0, np.int32), np.empty(0)
@@ -101,7 +103,7 @@ def _run(block: Block, centres: Centres, labels: Array, distances: Array) -> Ass
     D, K = columns.shape
     mass, first, sums = np.zeros(K), np.zeros((K, D)), np.zeros(2)
     absent = np.zeros((K, 1 if block.complete else D))
-    norms = np.einsum("dk,dk->k", columns, columns)
+    norms = centres.column_norms
     _pass(
         X.data, X.indices, X.indptr, row_weights(block), columns, norms,
         mass, absent, first, sums, labels, distances,
@@ -109,9 +111,10 @@ def _run(block: Block, centres: Centres, labels: Array, distances: Array) -> Ass
     count = mass[:, None] - absent
     if frame.origin.any():
         first -= count * frame.origin
-    first /= frame.scale
     unit = float(frame.scale[0]) ** 2
-    distances /= unit
+    if unit != 1:
+        first /= frame.scale
+        distances /= unit
     return Assigned(mass, count, first, sums[0] / unit, sums[1])
 
 
@@ -131,7 +134,6 @@ def squared_distances(block: Block, centres: Centres) -> Array:
     """(n, K) squared distances of a CSR block, in frame coordinates."""
     columns = centres.columns
     out = np.empty((block.n_rows, columns.shape[1]))
-    norms = np.einsum("dk,dk->k", columns, columns)
-    X = block.X
+    X, norms = block.X, centres.column_norms
     _distances(X.data, X.indices, X.indptr, columns, norms, out)
     return np.asarray(out / float(centres.frame.scale[0]) ** 2)

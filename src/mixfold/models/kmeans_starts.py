@@ -65,11 +65,9 @@ def _sparse_rows(block: Block, n_centres: int, rng: np.random.Generator) -> Samp
     dense = X[index][:, columns].toarray() if len(columns) else np.zeros((len(index), 1), X.dtype)
     columns = columns if len(columns) else np.zeros(1, np.int64)
     rows, weight = _ordered(dense, block.weights()[index])
-    U = rows.astype(np.float64)
-    D = X.shape[1]
-    plain = SampleRows(Frame(np.zeros(D), np.ones(D)), U, weight, columns)
-    scale = _power_of_two(np.sqrt(plain.variance / D))
-    return SampleRows(Frame(np.zeros(D), np.full(D, scale)), U / scale, weight, columns)
+    # the data's own coordinates: nothing of the size of the centres is then moved in every block
+    frame = Frame(np.zeros(X.shape[1]), np.ones(X.shape[1]))
+    return SampleRows(frame, rows.astype(np.float64), weight, columns)
 
 
 def _ordered(X: Array, weight: Array) -> tuple[Array, Array]:
@@ -145,7 +143,8 @@ class CandidateCentres:
 
     def __call__(self, rows: SampleRows, n_centres: int, rng: np.random.Generator) -> Array:
         U = rows.frame.enter(self.points)
-        tries = [self._climbed(U, n_centres, rng) for _ in range(n_attempts(n_centres))]
+        shape = (n_centres, U.shape[1])
+        tries = [self._climbed(U, n_centres, rng) for _ in range(n_attempts(*shape))]
         return min(tries, key=lambda c: float(self.weight @ squared_distances(U, c).min(axis=1)))
 
     def _climbed(self, U: Array, n_centres: int, rng: np.random.Generator) -> Array:
@@ -153,9 +152,12 @@ class CandidateCentres:
         return lloyd(U, self.weight, start, self.n_steps)[1]
 
 
-def n_attempts(n_centres: int) -> int:
-    """Starts worth comparing before one is followed: with many centres they hardly differ."""
-    return max(1, min(4, 256 // n_centres))
+def n_attempts(n_centres: int, n_features: int) -> int:
+    """Starts worth comparing before one is followed.
+
+    With many centres starts hardly differ; of wide rows a sample costs as much as all of them.
+    """
+    return max(1, min(4, 256 // n_centres, 2**18 // (n_centres * n_features)))
 
 
 CENTRE_STARTS: dict[str, CentreStart] = {

@@ -114,7 +114,7 @@ class Mixture:
     # ------------------------------------------------ start
 
     def initialise(self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0) -> MixtureParams:
-        block = pilot.block
+        block = _informative(pilot.block)
         X, weight, labels = distinct(dense_rows(block.X), block.weights(), block.y)
         frame = self.family.frame(X, weight)
         U = frame.enter(X)
@@ -327,6 +327,16 @@ def without_empty_rows(block: Block) -> Block:
         return block
     empty = np.isnan(block.X).all(axis=1)
     return replace(block, weight=np.where(empty, 0.0, block.weights())) if empty.any() else block
+
+
+def _informative(block: Block) -> Block:
+    """The rows with anything observed."""
+    block = without_empty_rows(block)
+    keep = np.flatnonzero(block.weights() > 0)
+    if len(keep) == block.n_rows:
+        return block
+    y = None if block.y is None else block.y[keep]
+    return replace(block, X=block.X[keep], y=y, weight=block.weights()[keep])
 
 
 def _tiles(block: Block) -> Iterator[Block]:
