@@ -42,9 +42,9 @@ def data(name: str, quick: bool) -> tuple[Array, Problem]:
         problem = Problem(100_000 // part, 2, 2, "full")
         return known_recipe(problem.n), problem
     problem = {
-        "plane": Problem(100_000 // part, 2, 8, "full", spread=3.0),
-        "eight columns": Problem(50_000 // part, 8, 6, "full", spread=0.7),
-        "sixteen columns": Problem(50_000 // part, 16, 10, "diag", spread=0.5),
+        "plane": Problem(100_000 // part, 2, 8, "full", separation=6.0),
+        "eight columns": Problem(50_000 // part, 8, 6, "full", separation=2.8),
+        "sixteen columns": Problem(50_000 // part, 16, 10, "diag", separation=2.8),
     }[name]
     return draw(problem, seed=0), problem
 

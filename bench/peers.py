@@ -18,11 +18,12 @@ from bench.problems import Array, Problem, Start, draw, start_for
 
 @dataclass(frozen=True)
 class Result:
-    """Parameters in scikit-learn's shapes."""
+    """Parameters in scikit-learn's shapes, and how many steps were really made."""
 
     weights: Array
     means: Array
     covariances: Array
+    n_iter: int
 
 
 Fit = Callable[[Array, Start, Problem, int, int | None], Result]
@@ -62,7 +63,7 @@ def _estimator(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that so few steps do not converge is meant
         model.fit(X)
-    return Result(model.weights_, model.means_, model.covariances_)
+    return Result(model.weights_, model.means_, model.covariances_, model.n_iter_)
 
 
 def onedal(X: Array, start: Start, problem: Problem, n_iter: int, threads: int | None) -> Result:
@@ -82,7 +83,9 @@ def onedal(X: Array, start: Start, problem: Problem, n_iter: int, threads: int |
     )
     covariances = np.stack([np.squeeze(c, 0) if problem.covariance == "diag" else c
                             for c in map(np.asarray, out.covariances)])  # fmt: skip
-    return Result(np.asarray(out.weights)[0], np.asarray(out.means), covariances)
+    # it stops when the objective, in the precision of the data, no longer moves: fewer steps
+    steps = int(np.asarray(out.nIterations).item())
+    return Result(np.asarray(out.weights)[0], np.asarray(out.means), covariances, steps)
 
 
 def _daal4py() -> Any:

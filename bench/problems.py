@@ -14,14 +14,14 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Problem:
-    """A mixture to fit: its shape, its covariances, and how far apart its components are."""
+    """A mixture to fit: its shape, its covariances, and the usual distance of two centres."""
 
     n: int
     d: int
     k: int
     covariance: str = "full"
     dtype: str = "float64"
-    spread: float = 1.0
+    separation: float = 4.0
 
     @property
     def label(self) -> str:
@@ -82,7 +82,7 @@ def truth(problem: Problem) -> Truth:
     rng = np.random.default_rng([problem.d, problem.k])
     k, d = problem.k, problem.d
     sizes = rng.uniform(0.5, 1.5, size=(k, d))
-    centres = rng.normal(size=(k, d)) * problem.spread
+    centres = rng.normal(size=(k, d)) * problem.separation / np.sqrt(2 * d)
     turns = (
         np.linalg.qr(rng.normal(size=(k, d, d)))[0] if problem.covariance != "diag" else np.eye(d)
     )

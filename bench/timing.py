@@ -23,7 +23,8 @@ def per_iteration(
     """CPU and wall seconds of one iteration: (time of 1 + n steps) - (time of 1 step), over n.
 
     Everything that happens once per fit (checks, the start, the last E step) falls out. The least
-    of several repeats stands for each of the two times, since noise only adds.
+    of several repeats stands for each of the two times, since noise only adds. A library that stops
+    early is charged for the steps it made, and its likelihood is not compared.
     """
     X, start = load(path)
     shape, fit = Problem(**problem), PEERS[peer]
@@ -36,10 +37,15 @@ def per_iteration(
             result = fit(X, start, shape, steps, threads)
             wall[steps].append(time.perf_counter() - began)
             cpu[steps].append(time.process_time() - cpu_began)
+    made = result.n_iter - 1
+    if made < 1:
+        raise ValueError(f"{peer} stopped after one step on {shape.label}: nothing to time")
+    same = judge and made == n_iter
     return {
-        "cpu": (min(cpu[1 + n_iter]) - min(cpu[1])) / n_iter,
-        "wall": (min(wall[1 + n_iter]) - min(wall[1])) / n_iter,
-        "log_likelihood": log_likelihood(result, X, shape.covariance) if judge else None,
+        "cpu": (min(cpu[1 + n_iter]) - min(cpu[1])) / made,
+        "wall": (min(wall[1 + n_iter]) - min(wall[1])) / made,
+        "steps": made,
+        "log_likelihood": log_likelihood(result, X, shape.covariance) if same else None,
     }
 
 

@@ -65,9 +65,9 @@ def test_the_lowest_criterion_is_chosen(rng: np.random.Generator) -> None:
 
 def test_a_component_that_collapsed_is_not_chosen(rng: np.random.Generator) -> None:
     X = rng.normal(size=(60, 2))
-    X[:12] = X[0]
+    X[:30] = X[0]
     with pytest.warns(DegenerateWarning):
-        collapsed = GaussianMixture(2, n_init=3, random_state=0).fit(X)
+        collapsed = GaussianMixture(2, random_state=0).fit(X)
     choice = choose(X, ("full",), (1, 2))
     # Repeated rows make two components look far better than they are.
     assert collapsed.bic() < choice.model.bic()

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import sparse
 from scipy.stats import multivariate_normal
+from sklearn.metrics import adjusted_rand_score
 
 import mixfold
 from mixfold import DegenerateWarning, GaussianMixture
@@ -32,7 +33,9 @@ def test_weights_are_repetitions(table, rng, kind):
     X = _holes(table, rng)
     weight = rng.integers(0, 3, len(X))
     weighted = GaussianMixture(2, covariance_type=kind, random_state=0).fit(X, sample_weight=weight)
-    repeated = GaussianMixture(2, covariance_type=kind, random_state=0).fit(X.repeat(weight, axis=0))
+    repeated = GaussianMixture(2, covariance_type=kind, random_state=0).fit(
+        X.repeat(weight, axis=0)
+    )
     np.testing.assert_allclose(weighted.means_, repeated.means_, rtol=1e-6)
     np.testing.assert_allclose(weighted.covariances_, repeated.covariances_, rtol=1e-5, atol=1e-7)
     assert weighted.bic() == pytest.approx(repeated.bic(), rel=1e-9)
@@ -95,16 +98,16 @@ def test_log_probabilities_do_not_underflow(table):
     far = np.array([[1e3, 1e3, 1e3]])
     logs = mixture.predict_log_proba(far)
     assert np.isfinite(logs).all() and logs.min() < -1e4
-    np.testing.assert_allclose(np.exp(mixture.predict_log_proba(table)), mixture.predict_proba(table))
+    np.testing.assert_allclose(
+        np.exp(mixture.predict_log_proba(table)), mixture.predict_proba(table)
+    )
 
 
 def test_density_against_scipy(table):
     mixture = GaussianMixture(2, random_state=0).fit(table)
     expected = sum(
         w * multivariate_normal(m, c).pdf(table)
-        for w, m, c in zip(
-            mixture.weights_, mixture.means_, mixture.covariances_, strict=True
-        )
+        for w, m, c in zip(mixture.weights_, mixture.means_, mixture.covariances_, strict=True)
     )
     np.testing.assert_allclose(mixture.score_samples(table), np.log(expected), rtol=1e-10)
 
@@ -145,14 +148,14 @@ def test_weights_by_column_name(table, rng, tmp_path):
     np.testing.assert_allclose(by_name.means_, by_array.means_, rtol=1e-7)
 
 
+@pytest.mark.filterwarnings("ignore::mixfold.DegenerateWarning")
 @pytest.mark.parametrize("kind", KINDS)
 def test_sparse_is_dense(rng, kind):
     X = np.where(rng.random((300, 6)) < 0.6, 0.0, rng.normal(3, 1, (300, 6)))
     dense = GaussianMixture(2, covariance_type=kind, reg_covar=1e-3, random_state=0)
     thin = GaussianMixture(2, covariance_type=kind, reg_covar=1e-3, random_state=0)
-    with pytest.MonkeyPatch.context():
-        dense.fit(X)
-        thin.fit(sparse.csr_array(X))
+    dense.fit(X)
+    thin.fit(sparse.csr_array(X))
     np.testing.assert_allclose(thin.means_, dense.means_, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(
         thin.score_samples(sparse.csc_matrix(X)), dense.score_samples(X), rtol=1e-6
@@ -216,18 +219,15 @@ def test_rows_with_nothing_observed_say_nothing(table):
     np.testing.assert_allclose(with_them.means_, without.means_, rtol=1e-6)
     assert with_them.bic() == pytest.approx(without.bic(), rel=1e-9)
     np.testing.assert_allclose(with_them.predict_proba(empty), np.tile(with_them.weights_, (10, 1)))
-    assert np.array_equal(with_them.score_samples(empty), np.zeros(10))
+    np.testing.assert_allclose(with_them.score_samples(empty), 0.0, atol=1e-12)
 
 
 def test_a_constant_column_is_no_obstacle(table):
     X = np.column_stack([table, np.full(len(table), 7.0)])
     with pytest.warns(DegenerateWarning):
         mixture = GaussianMixture(2, random_state=0).fit(X)
-    assert np.array_equal(
-        mixture.predict(X), GaussianMixture(2, random_state=0).fit(table).predict(table)
-    ) or np.array_equal(
-        1 - mixture.predict(X), GaussianMixture(2, random_state=0).fit(table).predict(table)
-    )
+    without = GaussianMixture(2, random_state=0).fit(table)
+    assert adjusted_rand_score(mixture.predict(X), without.predict(table)) == 1
 
 
 BAD = [
@@ -260,14 +260,14 @@ def test_bad_data_are_named(table, tmp_path):
         GaussianMixture().fit(table[:1])
     with pytest.raises(ValueError, match="columns without any observed entry: 1"):
         GaussianMixture().fit(np.where(np.arange(3) == 1, np.nan, table))
-    with pytest.raises(ValueError, match="row 4.*inf|inf.*row 4|infinity"):
+    with pytest.raises(ValueError, match=r"row 4.*inf|inf.*row 4|infinity"):
         GaussianMixture().fit(np.where(np.arange(240)[:, None] == 4, np.inf, table))
     with pytest.raises((TypeError, ValueError), match="'name'"):
         GaussianMixture().fit(pd.DataFrame({"x": [1.0, 2.0, 3.0], "name": ["a", "b", "c"]}))
     with pytest.raises(FileNotFoundError, match=r"nothing\.parquet"):
         GaussianMixture().fit(tmp_path / "nothing.parquet")
     mixture = GaussianMixture().fit(table)
-    with pytest.raises(ValueError, match="2 features.*3 features"):
+    with pytest.raises(ValueError, match=r"2 features.*3 features"):
         mixture.predict(table[:, :2])
     with pytest.raises(ValueError, match="method must be 'mean' or 'draw'"):
         mixture.impute(table, method="median")

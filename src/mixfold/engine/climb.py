@@ -23,6 +23,8 @@ from mixfold.engine.stopping import fell, remaining_gain
 WARM_UP = 5
 # extrapolations, or plain steps in a row, before a fit may be called converged
 MIN_TRIES, MIN_PLAIN = 4, 7
+# plain steps after an extrapolation rule has given up: 1, 2, 4, ... and at most this many
+LONGEST_REST = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ class Climb:
     n_iter: int = 0
     n_passes: int = 0
     tries: int = 0
+    given_up: int = 0
+    rest: int = 0
     weight: float = 0.0
     entropy: float = 0.0
     earlier: int = 0
@@ -98,12 +102,15 @@ def climb(task: Task, state: Climb, rules: Rules, watch: Watcher | None = None) 
     while not state.reason:
         try:
             state = _pass(task, state, rules)
+            if not state.reason and time.monotonic() >= rules.deadline:
+                # only now: the next point is chosen, so that a stored climb can go on
+                state = replace(state, reason="time_budget")
+            if watch is not None:
+                watch(state)
         except KeyboardInterrupt:
             if state.best is None:
                 raise
-            state = replace(state, reason="interrupted")
-        if watch is not None:
-            watch(state)
+            state = replace(state, reason=state.reason or "interrupted")
     return state
 
 
@@ -197,9 +204,7 @@ def _continued(state: Climb, objective: float) -> Climb:
 def _reason(state: Climb, rules: Rules) -> str:
     if state.remaining < rules.tol * state.weight and _tried(state, rules):  # never with tol = 0
         return "converged"
-    if state.n_iter >= rules.max_iter:
-        return "max_iter"
-    return "time_budget" if time.monotonic() >= rules.deadline else ""
+    return "max_iter" if state.n_iter >= rules.max_iter else ""
 
 
 def _tried(state: Climb, rules: Rules) -> bool:
@@ -241,17 +246,28 @@ def _step(task: Task, state: Climb, rules: Rules) -> Climb:
     if proposal is not None and np.isfinite(proposal.x).all():
         params = task.model.from_coordinates(state.image, proposal.x)
     if params is None:
-        return replace(state, params=state.image, proposal=None, n_iter=n_iter)
+        return replace(_resting(state), params=state.image, proposal=None, n_iter=n_iter)
     return replace(state, params=params, proposal=proposal, n_iter=n_iter)
 
 
+def _resting(state: Climb) -> Climb:
+    """After a plain step: one less to rest, or a longer rest if a rule has just given up.
+
+    What it remembers is of a region that is no longer here, and each failure cost a pass.
+    """
+    if not state.failures:
+        return replace(state, rest=max(state.rest - 1, 0))
+    rest = min(2**state.given_up, LONGEST_REST)
+    return replace(state, points=(), rest=rest, given_up=state.given_up + 1)
+
+
 def _checking(state: Climb, rules: Rules) -> bool:
-    """Whether plain steps are due: to warm up, or to see how much is really left.
+    """Whether plain steps are due: to warm up, to rest, or to see how much is really left.
 
     An extrapolated step that gained next to nothing may be a bad step far from the optimum; only
     plain steps tell, by their rate. Three values in a row are needed.
     """
-    if len(state.trace) <= rules.warm_up:
+    if len(state.trace) <= rules.warm_up or state.rest > 0:
         return True
     last_gain = state.trace[-1] - state.trace[-2]
     done = last_gain <= rules.tol * state.weight and state.tries >= MIN_TRIES

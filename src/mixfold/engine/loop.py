@@ -85,10 +85,6 @@ def fit(
 
     The best of the climbs is returned, also after Ctrl-C or at the end of the time budget.
     """
-    progress = progress or Progress(0)
-    began = time.monotonic()
-    deadline = float("inf") if plan.time_budget is None else began + plan.time_budget
-    rules = Rules(plan.tol, plan.max_iter, plan.acceleration, deadline)
     saved = checkpoint.read() if checkpoint else None
     seed = saved.seed if saved else plan.seed
     if pilot is None:
@@ -96,63 +92,78 @@ def fit(
     if checkpoint:
         checkpoint.check(saved, pilot)
     task = Task(model, source, executor, pilot, seed)
-    progressed = saved or Progressed(seed, 0, None, None)
-    n_init = 1 if start is not None else plan.n_init
+    job = _Job(task, plan, _rules(plan), start, earlier, checkpoint, progress or Progress(0))
     # M steps are many small factorisations, in which threads of BLAS only wait for each other
-    with progress, single_threaded_blas():
-        while progressed.restart < n_init:
-            progressed = _one_restart(
-                task, progressed, rules, plan, start, earlier, checkpoint, progress
-            )
-            if progressed.best is not None and progressed.best.reason in (
-                "time_budget",
-                "interrupted",
-            ):
-                break
+    with job.progress, single_threaded_blas():
+        best = _restarts(job, saved or Progressed(seed, 0, None, None))
+    return _result(best, pilot)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What stays the same through a fit."""
+
+    task: Task
+    plan: Plan
+    rules: Rules
+    start: Any
+    earlier: Climb | None
+    checkpoint: Checkpoint | None
+    progress: Progress
+
+
+def _rules(plan: Plan) -> Rules:
+    budget = float("inf") if plan.time_budget is None else plan.time_budget
+    return Rules(plan.tol, plan.max_iter, plan.acceleration, time.monotonic() + budget)
+
+
+def _restarts(job: _Job, progressed: Progressed) -> Climb:
+    """The best of the climbs that are still to be made, and of those made already."""
+    n_init = 1 if job.start is not None else job.plan.n_init
+    while progressed.restart < n_init:
+        try:
+            progressed = _one_restart(job, progressed)
+        except KeyboardInterrupt:
+            if progressed.best is None:
+                raise
+            progressed = replace(progressed, best=replace(progressed.best, reason="interrupted"))
+        if progressed.best is not None and _stopped(progressed.best):
+            break
     assert progressed.best is not None
-    if checkpoint:
-        checkpoint.finish(progressed)
-    return _result(progressed.best, pilot)
+    if job.checkpoint:
+        job.checkpoint.finish(progressed)
+    return progressed.best
 
 
-def _one_restart(
-    task: Task,
-    progressed: Progressed,
-    rules: Rules,
-    plan: Plan,
-    start: Any,
-    earlier: Climb | None,
-    checkpoint: Checkpoint | None,
-    progress: Progress,
-) -> Progressed:
-    restart = progressed.restart
-    state = progressed.climb
-    if state is None:
-        params = start if start is not None else choose_start(task, plan, rules, restart)
-        state = resumed(params, earlier)
+def _stopped(climb: Climb) -> bool:
+    """Whether a climb was ended from outside."""
+    return climb.reason in ("time_budget", "interrupted")
+
+
+def _one_restart(job: _Job, progressed: Progressed) -> Progressed:
+    restart, checkpoint = progressed.restart, job.checkpoint
+    state = progressed.climb or resumed(_start(job, restart), job.earlier)
 
     def watch(now: Climb) -> None:
-        progress.report(restart, now)
+        job.progress.report(restart, now)
         if checkpoint:
             checkpoint.offer(replace(progressed, climb=now))
 
-    done = climb(task, state, rules, watch)
-    stopped = done.reason in ("time_budget", "interrupted")
-    if checkpoint and stopped:
-        checkpoint.write(replace(progressed, climb=_to_go_on(done)))
+    done = climb(job.task, state, job.rules, watch)
+    if checkpoint and _stopped(done):
+        checkpoint.write(replace(progressed, climb=replace(done, reason="")))
     best = progressed.best
     if best is None or done.objective > best.objective:
         best = done
-    elif stopped:
+    elif _stopped(done):
         best = replace(best, reason=done.reason)
     return replace(progressed, restart=restart + 1, best=best, climb=None)
 
 
-def _to_go_on(done: Climb) -> Climb:
-    """A stopped climb as it is stored, to go on where it stopped."""
-    if done.reason == "time_budget":  # its last point will be visited, and traced, again
-        done = replace(done, trace=done.trace[:-1], plain=max(done.plain - 1, 0))
-    return replace(done, reason="")
+def _start(job: _Job, restart: int) -> Any:
+    if job.start is not None:
+        return job.start
+    return choose_start(job.task, job.plan, job.rules, restart)
 
 
 def choose_start(task: Task, plan: Plan, rules: Rules, restart: int) -> Any:
@@ -170,14 +181,21 @@ def choose_start(task: Task, plan: Plan, rules: Rules, restart: int) -> Any:
     small = replace(task, source=open_source(block.X, weight=block.weight, y=block.y))
     few = replace(rules, max_iter=CANDIDATE_STEPS)
     climbs = [
-        climb(small, Climb(task.model.initialise(task.pilot, rng, attempt)), few)
+        _uninterrupted(climb(small, Climb(task.model.initialise(task.pilot, rng, attempt)), few))
         for attempt in range(first, first + plan.n_candidates)
     ]
     chosen = max(climbs, key=lambda c: (not c.events, c.objective))
     if task.pilot.total_rows > 4 * block.n_rows:
         more = replace(rules, max_iter=PILOT_STEPS, tol=max(rules.tol, 1e-4))
-        chosen = climb(small, Climb(chosen.best), more)
+        chosen = _uninterrupted(climb(small, Climb(chosen.best), more))
     return chosen.best
+
+
+def _uninterrupted(done: Climb) -> Climb:
+    """A Ctrl-C among the candidates is meant for the fit."""
+    if done.reason == "interrupted":
+        raise KeyboardInterrupt
+    return done
 
 
 def _result(best: Climb, pilot: Pilot) -> Fit:

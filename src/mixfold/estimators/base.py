@@ -112,8 +112,8 @@ class MixfoldEstimator(BaseEstimator):
 
     # ------------------------------------------------ results
 
-    def _publish_fit(self, fit: Fit) -> None:
-        """What every fit says about itself."""
+    def _publish_fit(self, fit: Fit, quiet: bool = False) -> None:
+        """What every fit says about itself; ``quiet`` without warnings."""
         per_row = fit.trace / fit.weight
         self.lower_bounds_ = per_row[1:].tolist()
         self.lower_bound_ = float(per_row[-1])
@@ -122,7 +122,8 @@ class MixfoldEstimator(BaseEstimator):
         self.converged_ = fit.converged
         self.stop_reason_ = fit.reason
         self.events_ = list(fit.events)
-        self._tell(fit)
+        if not quiet:
+            self._tell(fit)
 
     def _tell(self, fit: Fit) -> None:
         if fit.events:

@@ -64,7 +64,7 @@ class CentresEstimator(
         params: KMeansParams = self._params
         self.cluster_centers_ = params.frame.leave(params.centres).astype(self._dtype)
 
-    def _publish_fit(self, fit: Fit) -> None:
+    def _publish_fit(self, fit: Fit, quiet: bool = False) -> None:
         model = KMeansModel(self._size)
         self.inertias_ = [model.inertia(fit.params, value) for value in fit.trace[1:]]
         self.inertia_ = model.inertia(fit.params, fit.objective)

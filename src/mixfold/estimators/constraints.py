@@ -28,7 +28,9 @@ def number(low: float, *, open_end: bool = False) -> Rule:
     return Rule(
         f"a number {sign} {low:g}",
         lambda v: (
-            isinstance(v, Real) and not isinstance(v, bool) and (v > low if open_end else v >= low)
+            isinstance(v, Real)
+            and not isinstance(v, bool)
+            and (float(v) > low if open_end else float(v) >= low)
         ),
     )
 

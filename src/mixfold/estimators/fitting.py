@@ -78,16 +78,17 @@ class FittingEstimator(MixfoldEstimator):
             progress=Progress(int(self.verbose), self.verbose_interval),
             **self._continued(),
         )
-        self._keep(result, source, seed)
+        # a first batch need not converge: others follow
+        self._keep(result, source, seed, quiet=max_iter is not None)
         return result
 
-    def _keep(self, result: Fit, source: Source, seed: int) -> None:
+    def _keep(self, result: Fit, source: Source, seed: int, quiet: bool) -> None:
         self._params = result.params
         self._dtype = source.dtype.name
         self._stream = (seed, 0)
         self.__dict__.pop("_schedule", None)
         self._publish_params()
-        self._publish_fit(result)
+        self._publish_fit(result, quiet)
 
     def _check_rows(self, n_rows: int) -> None:
         if n_rows < self._size:
@@ -128,6 +129,8 @@ class FittingEstimator(MixfoldEstimator):
 
 def _told(value: Any) -> str:
     """A parameter in a form that differs where the parameter does; arrays print in part only."""
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return type(value).__name__  # the seed that was drawn from it is stored
     if isinstance(value, str) or np.ndim(value) == 0:
         return repr(value)
     array = np.ascontiguousarray(value)

@@ -35,10 +35,10 @@ class GaussianMixture(MixtureEstimator):
     ----------
     n_components : int, default=1
         Number of components K.
-    covariance_type : {'full', 'tied', 'diag', 'spherical', 'tied-diag', 'tied-spherical'},
-    default='full'
-        Which covariances: each its own matrix, one for all, axis-parallel, one variance
-        per component, axis-parallel for all, one variance for all.
+    covariance_type : str, default='full'
+        'full': each component has its own matrix; 'tied': one matrix for all; 'diag': each its
+        own variances; 'spherical': each one variance; 'tied-diag': the same variances for all;
+        'tied-spherical': one variance for all.
     tol : float, default=1e-6
         The fit ends when the mean log-likelihood per row is projected to gain less than this in
         all the steps to come (not: in the last one).
@@ -129,7 +129,7 @@ class GaussianMixture(MixtureEstimator):
     }
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_", "lower_bound_",
-        "lower_bounds_", "events_", "_dtype", "_stream",
+        "lower_bounds_", "events_", "_dtype", "_stream", "_schedule",
     )  # fmt: skip
 
     def __init__(

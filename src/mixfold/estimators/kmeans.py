@@ -129,7 +129,7 @@ default='k-means++'
     }
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_dtype", "_stream", "inertia_", "inertias_", "n_iter_", "n_passes_",
-        "converged_", "stop_reason_", "events_",
+        "converged_", "stop_reason_", "events_", "_schedule",
     )  # fmt: skip
 
     def __init__(

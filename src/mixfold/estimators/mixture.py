@@ -11,33 +11,26 @@ from sklearn.base import DensityMixin
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from mixfold.contracts import Array, Block, Context, Source
+from mixfold.contracts import Array, Block, Source
 from mixfold.engine.acceleration import ACCELERATIONS, Acceleration
-from mixfold.engine.checkpoints import Checkpoint
-from mixfold.engine.loop import Fit, Plan, fit, pilot_size
-from mixfold.engine.pilot import draw_pilot
-from mixfold.engine.progress import Progress
+from mixfold.engine.loop import Fit, Plan
 from mixfold.engine.random import RowKeys, seed_from
-from mixfold.engine.schedules import Stepwise
-from mixfold.estimators.base import MixfoldEstimator
+from mixfold.estimators.fitting import FIRST_BATCH_STEPS, FittingEstimator
 from mixfold.estimators.sides import check_labels
 from mixfold.math.softmax import entropies, normalise
-from mixfold.models.mixture import Mixture, MixtureReading, without_empty_rows
+from mixfold.models.mixture import Mixture, MixtureReading, MixtureStats, without_empty_rows
 
+# starts that are compared on the pilot: four of each kind
+CANDIDATES = 12
 # the stream of random numbers of imputation, apart from that of fits
 _IMPUTE_STREAM = 2
-# steps on the first batch of a stream
-_FIRST_BATCH_STEPS = 20
 
 
-class MixtureEstimator(DensityMixin, MixfoldEstimator):
+class MixtureEstimator(DensityMixin, FittingEstimator):
     """Base of the mixture estimators. Subclasses say which model and publish its parameters."""
 
     @abstractmethod
     def _model(self, n_features: int) -> Mixture: ...
-
-    @abstractmethod
-    def _publish_params(self) -> None: ...
 
     # ------------------------------------------------ fitting
 
@@ -48,9 +41,8 @@ class MixtureEstimator(DensityMixin, MixfoldEstimator):
 
         Parameters
         ----------
-        X : array-like, sparse matrix, table, path or Dask collection of shape (n_samples,
-        n_features)
-            NaN or null marks a missing entry.
+        X : array-like, sparse matrix, table, path or Dask collection
+            Rows are samples, columns features; NaN or null marks a missing entry.
         y : ignored
         sample_weight : array-like of shape (n_samples,) or str, optional
             Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
@@ -83,7 +75,7 @@ class MixtureEstimator(DensityMixin, MixfoldEstimator):
             tol=self.tol,
             max_iter=self.max_iter if max_iter is None else max_iter,
             n_init=self.n_init,
-            n_candidates=4 if chosen and self.n_components > 1 else 1,
+            n_candidates=CANDIDATES if chosen and self.n_components > 1 else 1,
             acceleration=self._acceleration(),
             time_budget=self.time_budget,
             seed=seed,
@@ -94,53 +86,15 @@ class MixtureEstimator(DensityMixin, MixfoldEstimator):
             return None
         return ACCELERATIONS["quasi-newton" if self.acceleration == "auto" else self.acceleration]
 
-    def _fit(self, source: Source, max_iter: int | None = None) -> None:
-        executor = self._executor(source)
-        model = self._model(source.n_features)
-        seed = seed_from(self.random_state)
-        checkpoint = self._checkpoint(source)
-        if checkpoint is not None:
-            seed = checkpoint.seed(seed)
-        warm = self.warm_start and hasattr(self, "_params")
-        pilot = draw_pilot(source, executor, pilot_size(source, self.n_components), seed)
-        self._check_columns(pilot)
-        self._check_rows(pilot.total_rows)
-        result = fit(
-            model,
-            source,
-            executor,
-            self._plan(seed, max_iter),
-            pilot=pilot,
-            start=self._params if warm else None,
-            earlier=getattr(self, "_climb", None) if warm else None,
-            checkpoint=checkpoint,
-            progress=Progress(int(self.verbose), self.verbose_interval),
-        )
-        self._keep(result, source, seed)
+    def _continued(self) -> dict[str, Any]:
+        if not (self.warm_start and hasattr(self, "_params")):
+            return {}
+        return {"start": self._params, "earlier": getattr(self, "_climb", None)}
 
-    def _keep(self, result: Fit, source: Source, seed: int) -> None:
-        self._params = result.params
+    def _keep(self, result: Fit, source: Source, seed: int, quiet: bool) -> None:
         self._climb = result.climb if self.warm_start else None
         self._total = (result.objective, result.weight, result.entropy)
-        self._dtype = source.dtype.name
-        self._stream = (seed, 0)
-        self.__dict__.pop("_schedule", None)
-        self._publish_params()
-        self._publish_fit(result)
-
-    def _check_rows(self, n_rows: int) -> None:
-        if n_rows < self.n_components:
-            raise ValueError(
-                f"Expected n_samples >= n_components but got n_components = {self.n_components}, "
-                f"n_samples = {n_rows}. Lower n_components or give more rows of positive weight."
-            )
-
-    def _checkpoint(self, source: Source) -> Checkpoint | None:
-        if self.checkpoint is None:
-            return None
-        leave = ("checkpoint", "executor", "n_jobs", "verbose", "verbose_interval", "time_budget")
-        settings = {k: repr(v) for k, v in self.get_params(deep=False).items() if k not in leave}
-        return Checkpoint(self.checkpoint, settings)
+        super()._keep(result, source, seed, quiet)
 
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, component_labels: Any = None
@@ -154,26 +108,17 @@ class MixtureEstimator(DensityMixin, MixfoldEstimator):
         first = not hasattr(self, "_schedule")
         if first:
             source = self._training_source(X, sample_weight, component_labels)
-            self._fit(source, min(self.max_iter, _FIRST_BATCH_STEPS))
+            self._fit(source, min(self.max_iter, FIRST_BATCH_STEPS))
         else:
             labels = check_labels(component_labels, self.n_components)
             source = self._open(X, reset=False, weight=sample_weight, y=labels)
-        model = self._model(self.n_features_in_)
-        reading = model.prepare(self._params)
-        keys = RowKeys(self._stream[0], 0)
-        stats = self._executor(source).map_reduce(partial(model.expect, reading, rng=keys), source)
-        if stats.weight > 0:
-            self._learn(model, model.normalised(stats), first)
+        self._learn_batch(source, first)
         return self
 
-    def _learn(self, model: Mixture, batch: Any, first: bool) -> None:
-        self._schedule: Stepwise = Stepwise(batch) if first else self._schedule.blend(batch)
-        context = Context(None, np.random.default_rng(self._stream[0] % 2**63))
-        self._params = model.update(self._params, self._schedule.stats, context).params
+    def _publish_batch(self, model: Mixture, stats: MixtureStats) -> None:
+        batch = model.normalised(stats)
         self._total = (batch.log_likelihood, 1.0, batch.entropy)
         self.lower_bound_ = batch.log_likelihood
-        self.n_iter_ = self._schedule.n_batches
-        self._publish_params()
 
     # ------------------------------------------------ asking
 

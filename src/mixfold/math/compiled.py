@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from numba import njit
 
@@ -14,11 +14,9 @@ _FAST = {"contract", "nsz", "arcp"}
 
 def kernel(function: F) -> F:
     """Compile a loop over arrays."""
-    compiled: F = njit(nogil=True, cache=True, fastmath=_FAST)(function)
-    return compiled
+    return cast(F, njit(nogil=True, cache=True, fastmath=_FAST)(function))
 
 
 def summing_kernel(function: F) -> F:
     """Compile a loop whose inner sums may be added in any order, which makes them vector code."""
-    compiled: F = njit(nogil=True, cache=True, fastmath=_FAST | {"reassoc"})(function)
-    return compiled
+    return cast(F, njit(nogil=True, cache=True, fastmath=_FAST | {"reassoc"})(function))

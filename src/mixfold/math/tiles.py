@@ -42,7 +42,9 @@ def panel_width(n_components: int) -> int:
 def panels(theta: Array) -> Array:
     """The panels of columns of theta (K, P), each contiguous, one after the other."""
     width = panel_width(len(theta))
-    return np.concatenate([theta[:, a : a + width].ravel() for a in range(0, theta.shape[1], width)])
+    return np.concatenate(
+        [theta[:, a : a + width].ravel() for a in range(0, theta.shape[1], width)]
+    )
 
 
 @kernel

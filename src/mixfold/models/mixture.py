@@ -266,7 +266,8 @@ class Mixture:
     ) -> Array:  # fmt: skip
         size = reading.components.means.shape[1]
         chosen = choose(resp, rng.uniform(rows)[lacking, 0])
-        normals = rng.normal(rows, size)[lacking]
+        # column 0 chose the component: a normal made of the same bits would follow the choice
+        normals = rng.normal(rows, size + 1)[lacking, 1:]
         U = np.empty((len(lacking), size))
         for k in np.unique(chosen):
             mine = chosen == k

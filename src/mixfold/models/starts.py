@@ -71,16 +71,24 @@ def _whitened(sample: Sample) -> Sample:
     return Sample(centred @ inverse_factor(factor), sample.weight, sample.labels)
 
 
+def _one_column(sample: Sample, rng: np.random.Generator) -> Sample:
+    """A single column: clusters that are apart in one are lost in the distance over many."""
+    chosen = int(rng.integers(sample.U.shape[1]))
+    return Sample(sample.U[:, chosen : chosen + 1], sample.weight, sample.labels)
+
+
 @dataclass(frozen=True, slots=True)
 class KMeansStart:
-    """k-means++ and a few Lloyd steps, in turn on scaled columns and on whitened data."""
+    """k-means++ and a few Lloyd steps, in turn on the scaled columns, on whitened data, and on one
+    column alone."""
 
     n_steps: int = 10
 
     def __call__(
         self, sample: Sample, n_components: int, rng: np.random.Generator, attempt: int
     ) -> Array:
-        view = _whitened(sample) if attempt % 2 else sample
+        views = (lambda: sample, lambda: _whitened(sample), lambda: _one_column(sample, rng))
+        view = views[attempt % 3]()
         centres = _seed(view, n_components, rng)
         assigned, _ = lloyd(view.U, view.weight, centres, self.n_steps, view.labels)
         return one_hot(assigned, n_components)

@@ -47,4 +47,4 @@ def _fit(X: Array, kind: str, size: int) -> Any:
     with warnings.catch_warnings():
         # What it warns of is in events_, which decides.
         warnings.simplefilter("ignore", DegenerateWarning)
-        return GaussianMixture(size, covariance_type=kind, n_init=3, random_state=0).fit(X)
+        return GaussianMixture(size, covariance_type=kind, random_state=0).fit(X)
