@@ -49,7 +49,10 @@ def test_nonsense_costs_passes_but_changes_nothing(bowl: Bowl, where: float) -> 
     astray = climb(_task(bowl), Climb(bowl.start), Rules(0.0, 12, Astray(np.full(2, where))))
     assert astray.trace == plain.trace
     np.testing.assert_array_equal(astray.best, plain.best)
-    rejected = 2 * (12 - climbing.WARM_UP) if where == 1e6 else 0
+    # of the 7 steps after the warm-up it is tried at the 1st, 3rd and 6th, twice each: after
+    # giving up it rests for 1, then 2, then 4 steps
+    assert climbing.WARM_UP == 5
+    rejected = 2 * 3 if where == 1e6 else 0
     assert astray.n_passes == plain.n_passes + rejected
 
 
