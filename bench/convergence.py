@@ -44,7 +44,7 @@ def data(name: str, quick: bool) -> tuple[Array, Problem]:
     problem = {
         "plane": Problem(100_000 // part, 2, 8, "full", separation=6.0),
         "eight columns": Problem(50_000 // part, 8, 6, "full", separation=2.8),
-        "sixteen columns": Problem(50_000 // part, 16, 10, "diag", separation=2.8),
+        "sixteen columns": Problem(50_000 // part, 16, 10, "diag", separation=8**0.5),
     }[name]
     return draw(problem, seed=0), problem
 

@@ -73,6 +73,7 @@ class Climb:
     tries: int = 0
     given_up: int = 0
     rest: int = 0
+    jump: float = float("inf")
     weight: float = 0.0
     entropy: float = 0.0
     earlier: int = 0
@@ -148,12 +149,15 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
     if state.trace and state.plain and fell(state.objective, objective, task.single):
         message = f"the objective fell from {state.objective:.10g} to {objective:.10g}"
         events = _add_events(events, (Event("fall", message, state.n_iter),))
-    plain = 1 if state.proposal is not None else state.plain + 1
+    plain, jump = state.plain + 1, state.jump
+    if state.proposal is not None:
+        plain, jump = 1, objective - state.objective
     state = replace(
         state,
         best=state.params,
         trace=(*state.trace, objective),
         plain=plain,
+        jump=jump,
         events=events,
         failures=(),
         entropy=task.model.entropy(stats),
@@ -216,7 +220,12 @@ def _tried(state: Climb, rules: Rules) -> bool:
     """
     last_gain = state.trace[-1] - state.trace[-2]
     tiny = last_gain < 1e-3 * rules.tol * state.weight
-    return tiny or state.tries >= MIN_TRIES or state.plain > MIN_PLAIN
+    return tiny or _exhausted(state, rules) or state.plain > MIN_PLAIN
+
+
+def _exhausted(state: Climb, rules: Rules) -> bool:
+    """Whether extrapolations were tried and the last that was kept gained next to nothing."""
+    return state.tries >= MIN_TRIES and state.jump <= rules.tol * state.weight
 
 
 def _remember(
@@ -270,7 +279,7 @@ def _checking(state: Climb, rules: Rules) -> bool:
     if len(state.trace) <= rules.warm_up or state.rest > 0:
         return True
     last_gain = state.trace[-1] - state.trace[-2]
-    done = last_gain <= rules.tol * state.weight and state.tries >= MIN_TRIES
+    done = last_gain <= rules.tol * state.weight and _exhausted(state, rules)
     return done and state.plain < 4
 
 
