@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self
@@ -129,13 +130,12 @@ class MixfoldEstimator(BaseEstimator):
         if fit.events:
             first = fit.events[0].message
             more = f" ({len(fit.events) - 1} more events)" if len(fit.events) > 1 else ""
-            warnings.warn(f"{first}{more}; see events_", DegenerateWarning, stacklevel=4)
+            warn(f"{first}{more}; see events_", DegenerateWarning)
         if fit.reason == "max_iter" and self.max_iter > 0:
-            warnings.warn(
+            warn(
                 "Best performing initialization did not converge. Try different init parameters, "
                 "or increase max_iter, tol, or check for degenerate data.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         elif fit.reason in ("time_budget", "interrupted"):
             what = (
@@ -143,10 +143,9 @@ class MixfoldEstimator(BaseEstimator):
                 if fit.reason == "time_budget"
                 else "the fit was interrupted"
             )
-            warnings.warn(
+            warn(
                 f"{what} after {fit.n_iter} iterations; the best parameters so far are kept",
                 ConvergenceWarning,
-                stacklevel=4,
             )
 
     # ------------------------------------------------ files
@@ -190,6 +189,14 @@ class MixfoldEstimator(BaseEstimator):
 
     def _check_state(self) -> None:
         """Refuse a state whose parts do not fit each other."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the user's code that called the library."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals["__name__"].split(".")[0] == "mixfold":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 def _is_plain(X: Any) -> bool:

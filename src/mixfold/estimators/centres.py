@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -14,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block, Source
 from mixfold.engine.loop import Fit
+from mixfold.estimators.base import warn
 from mixfold.estimators.fitting import FittingEstimator
 from mixfold.math.centres import Centres
 from mixfold.models.kmeans import KMeansModel, KMeansParams, KMeansStats
@@ -81,11 +81,10 @@ class CentresEstimator(
     def _tell(self, fit: Fit) -> None:
         found = len(np.unique(self.labels_))
         if found < self._size:
-            warnings.warn(
+            warn(
                 f"Number of distinct clusters ({found}) found smaller than {self._size_name} "
                 f"({self._size}). Possibly due to duplicate points in X.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         super()._tell(replace(fit, events=tuple(e for e in fit.events if e.kind not in _ORDINARY)))
 
