@@ -1,7 +1,7 @@
 """A folder of Parquet files, fitted by its path: at each step it is read in pieces.
 
-    python examples/larger_than_memory.py                  # 400,000 rows, some seconds
-    python examples/larger_than_memory.py --rows 100000000 # more than memory: mind the disk
+python examples/larger_than_memory.py                  # 400,000 rows, some seconds
+python examples/larger_than_memory.py --rows 100000000 # more than memory: mind the disk
 """
 
 from __future__ import annotations

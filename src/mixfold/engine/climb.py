@@ -23,6 +23,8 @@ from mixfold.engine.stopping import fell, remaining_gain
 WARM_UP = 5
 # extrapolations, or plain steps in a row, before a fit may be called converged
 MIN_TRIES, MIN_PLAIN = 4, 7
+# what the points of an extrapolation may take
+POINTS_BYTES = 2**27
 # plain steps after an extrapolation rule has given up: 1, 2, 4, ... and at most this many
 LONGEST_REST = 32
 
@@ -242,7 +244,11 @@ def _remember(
         gradient,
         metric,
     )
-    return (*state.points, here)[-rules.acceleration.memory :]
+    # only the metric of the last point is asked for, and a large model affords fewer points
+    older = tuple(replace(point, metric=None) for point in state.points)
+    affordable = POINTS_BYTES // (3 * here.x.nbytes)
+    keep = min(rules.acceleration.memory, affordable)
+    return (*older, here)[-keep:] if keep > 1 else ()
 
 
 def _step(task: Task, state: Climb, rules: Rules) -> Climb:

@@ -50,9 +50,10 @@ class GaussianMixture(MixtureEstimator):
     n_init : int, default=1
         Starts that are followed to the end; the best is kept.
     init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'}, default='kmeans'
-        'kmeans' compares a few k-means starts, on scaled columns and on whitened data, after some
-        steps on a sample of the rows; the others make one start each. None depends on the units
-        of the columns.
+        'kmeans' compares a dozen k-means starts (on scaled columns, on whitened data, on one
+        column alone) after some steps on a sample of the rows; the others make one start each.
+        Columns are scaled first, so that their units do not matter (for the spherical types,
+        which compare columns with each other, they do).
     weights_init, means_init, precisions_init : array-like, default=None
         Parts of the start that are known.
     random_state : int, RandomState, Generator or None, default=None

@@ -38,7 +38,7 @@ from mixfold.math.triangular import squared_norms, weighted_gram
 
 # beyond this many columns the packed products of a tile leave the cache and cost more than they
 # save
-LIFT_LIMIT = 96
+LIFT_LIMIT = 144
 
 
 @dataclass(frozen=True, slots=True)

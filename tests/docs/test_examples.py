@@ -1,0 +1,182 @@
+"""What the documents show runs, what they name exists, and the examples say what they promise."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mixfold
+from mixfold import contracts
+from mixfold.engine.acceleration import ACCELERATIONS
+from mixfold.estimators.gaussian_mixture import GaussianMixture
+from mixfold.families import GAUSSIAN
+from mixfold.models.starts import STARTS
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
+MODELS, DESIGN, GUIDE = (
+    (ROOT / "docs" / name).read_text(encoding="utf-8")
+    for name in ("models.md", "developer/design.md", "guide.md")
+)
+
+
+# ------------------------------------------------ examples
+
+
+def _run(name: str, folder: Path) -> str:
+    """The script in a process of its own, as a user starts it, with warnings as errors."""
+    paths = [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
+    done = subprocess.run(
+        [sys.executable, "-W", "error::UserWarning", str(ROOT / "examples" / name)],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))},
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert not list(folder.iterdir()), "an example leaves files behind"
+    return done.stdout
+
+
+def _number(pattern: str, text: str) -> float:
+    found = re.search(pattern, text)
+    assert found, (pattern, text)
+    return float(found.group(1).replace(",", ""))
+
+
+def test_every_example_is_run_here() -> None:
+    scripts = {path.name for path in (ROOT / "examples").glob("*.py")}
+    assert scripts == {"messy_table.py", "larger_than_memory.py", "dask_cluster.py"}
+
+
+def test_messy_table(tmp_path: Path) -> None:
+    out = _run("messy_table.py", tmp_path)
+    assert _number(r"BIC chooses (\d+) groups", out) == 3
+    column_means = _number(r"column means: ([\d.]+)", out)
+    assert _number(r"this mixture: ([\d.]+)", out) < column_means / 2
+    assert "saved, loaded, and the same" in out
+
+
+def test_larger_than_memory(tmp_path: Path) -> None:
+    out = _run("larger_than_memory.py", tmp_path)
+    assert _number(r"([\d,]+) rows in 8 files", out) == 400_000
+    assert "converged after" in out
+    weights = re.search(r"weights: (.*)", out)
+    assert weights is not None
+    got = [float(w) for w in weights.group(1).split()]
+    assert got == pytest.approx([0.4, 0.3, 0.2, 0.1], abs=0.01)
+
+
+def test_dask_cluster(tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="needs the 'dask' extra")
+    out = _run("dask_cluster.py", tmp_path)
+    assert "2 workers" in out
+    assert _number(r"difference .*: ([\d.e+-]+)", out) < 1e-8
+
+
+# ------------------------------------------------ code in documents
+
+
+def _blocks(page: Path) -> list[tuple[int, str]]:
+    """Python blocks with the line on which each begins."""
+    text = page.read_text(encoding="utf-8")
+    found = re.finditer(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    return [(text[: match.start(1)].count("\n"), match.group(1)) for match in found]
+
+
+def test_there_is_code_to_run() -> None:
+    with_code = {page.name for page in PAGES if _blocks(page)}
+    assert {"README.md", "guide.md"} <= with_code
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if _blocks(p)], ids=lambda p: p.name)
+def test_python_in_documents_runs(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The blocks of a page, one after the other, as a reader would type them."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {}
+    for line, code in _blocks(page):
+        # Empty lines in front, so that an error names the line of the document.
+        exec(compile("\n" * line + code, str(page), "exec"), names)
+
+
+# ------------------------------------------------ names in documents
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = target.partition("#")
+        goal = (page.parent / path).resolve() if path else page
+        assert goal.exists(), f"{page.name} links to {target}"
+        if anchor:
+            titles = re.findall(r"^#+ (.*)", goal.read_text(encoding="utf-8"), flags=re.MULTILINE)
+            slugs = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+            assert anchor in slugs, f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_files_that_are_named_exist(page: Path) -> None:
+    """Paths in backticks, from the root of the repository or inside the package."""
+    text = page.read_text(encoding="utf-8")
+    for path in re.findall(r"`((?:[\w.]+/)+(?:[\w.]+\.(?:py|md|toml))?)`", text):
+        places = (ROOT / path, ROOT / "src" / "mixfold" / path)
+        if path != "src/mixfold/families/yours.py":  # the reader's own
+            assert any(place.exists() for place in places), f"{page.name} names {path}"
+
+
+def test_every_test_file_of_the_maths_is_in_the_table_of_claims() -> None:
+    named = set(re.findall(r"`(tests/[\w/]+\.py)`", MODELS))
+    for folder in ("families", "models", "peers"):
+        files = {
+            p.relative_to(ROOT).as_posix() for p in (ROOT / "tests" / folder).glob("test_*.py")
+        }
+        assert files <= named, f"docs/models.md does not say what {sorted(files - named)} show"
+
+
+def test_every_model_and_family_has_a_row() -> None:
+    for name in mixfold.__all__:
+        value = getattr(mixfold, name)
+        if inspect.isclass(value) and hasattr(value, "fit"):
+            assert re.search(rf"^\| .*`{name}`", MODELS, flags=re.MULTILINE), name
+    for kind, family in GAUSSIAN.items():
+        row = re.search(rf"^\| `{kind}` \|.*`{family.__name__}` \|$", MODELS, flags=re.MULTILINE)
+        assert row, kind
+        assert f"| `{kind}` |" in GUIDE
+
+
+def test_the_design_names_every_member_of_the_contracts() -> None:
+    public = {
+        node.name
+        for node in ast.parse(inspect.getsource(contracts)).body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef)
+    }
+    missing = {name for name in public if not re.search(rf"`{name}\b", DESIGN)}
+    assert not missing, f"design.md does not speak of {sorted(missing)}"
+    members = [name for name in vars(contracts.Model) if not name.startswith("_")]
+    assert len(members) > 8
+    for name in members:
+        assert re.search(rf"`{name}\(", DESIGN), f"design.md does not speak of Model.{name}"
+
+
+def test_defaults_that_the_guide_states() -> None:
+    assert GaussianMixture().tol == 1e-6
+    assert "`tol` (1e-6)" in GUIDE
+    assert "squarem" in ACCELERATIONS and 'acceleration="squarem"' in DESIGN
+    assert "kmeans" in STARTS and GaussianMixture().init_params == "kmeans"
