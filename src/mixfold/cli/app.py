@@ -16,8 +16,9 @@ from mixfold.cli import apply, demo, fit, inspect, sample
 _HELP = (
     "Find groups in a table, and use them: assign rows, fill in missing entries, spot odd rows, "
     "draw new ones.\n\n"
-    "A table is a Parquet, CSV or npy file, or a folder of Parquet or CSV files; it may have missing entries and "
-    "more rows than memory holds. A model file holds numbers and words, no code."
+    "A table is a Parquet, CSV or npy file, or a folder of Parquet or CSV files; it may have "
+    "missing entries and more rows than memory holds. A model file holds numbers and words, no "
+    "code."
 )
 _EPILOG = (
     "Start with [bold]mixfold demo[/bold], or with\n"

@@ -38,7 +38,7 @@ from mixfold.math.triangular import squared_norms, weighted_gram
 
 # beyond this many columns the packed products of a tile leave the cache and cost more than they
 # save
-LIFT_LIMIT = 144
+LIFT_LIMIT = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,8 @@ class DenseReading:
     whiten: Array
     constant: Array
     amplification: Array
-
-    @property
-    def precisions(self) -> Array:
-        return np.asarray(self.whiten @ np.swapaxes(self.whiten, -1, -2))
+    # over (1, u_d, u_d u_e), if the components are to be scored that way
+    theta: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,20 +70,24 @@ def read_dense(frame: Frame, means: Array, covariances: Array) -> DenseReading:
     constant = -0.5 * (size * LOG_2PI + log_determinants(factors)) - frame.log_scale.sum()
     # the size of the terms whose sum is the quadratic form, at a typical row of the component
     reach = np.abs(means) + np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
-    precisions = np.abs(whiten @ np.swapaxes(whiten, -1, -2))
-    amplification = np.einsum("kd,kde,ke->k", reach, precisions, reach)
-    return DenseReading(frame, means, whiten, constant, amplification)
+    precisions = whiten @ np.swapaxes(whiten, -1, -2)
+    amplification = np.einsum("kd,kde,ke->k", reach, np.abs(precisions), reach)
+    theta = None
+    if size <= LIFT_LIMIT and (amplification <= AMPLIFICATION_LIMIT).all():
+        theta = lifted_theta(precisions, means, constant)
+    return DenseReading(frame, means, whiten, constant, amplification, theta)
 
 
-def lifted_theta(reading: DenseReading) -> Array:
+def lifted_theta(precisions: Array, means: Array, constant: Array) -> Array:
     """The log density of each component as a row over (1, u_d, u_d u_e)."""
-    precisions = reading.precisions
-    linear = np.einsum("kde,ke->kd", precisions, reading.means)
-    offset = reading.constant - 0.5 * np.einsum("kd,kd->k", linear, reading.means)
-    size = reading.means.shape[1]
+    linear = np.einsum("kde,ke->kd", precisions, means)
+    offset = constant - 0.5 * np.einsum("kd,kd->k", linear, means)
     # off-diagonal products stand once in the features and twice in the form
-    half = np.where(np.eye(size, dtype=bool), 0.5, 1.0)
-    return np.concatenate([offset[:, None], linear, -pack(precisions * half)], axis=1)
+    half = np.where(np.eye(means.shape[1], dtype=bool), 0.5, 1.0)
+    quadratic = -pack(precisions * half)
+    if len(quadratic) < len(means):  # one precision for all
+        quadratic = np.repeat(quadratic, len(means), axis=0)
+    return np.concatenate([offset[:, None], linear, quadratic], axis=1)
 
 
 def about(points: Array, moments: Moments, second: Array) -> tuple[Array, Array, Array]:
@@ -188,12 +190,11 @@ class DenseGaussian(GaussianFamily):
         return well and block.complete and isinstance(block.X, np.ndarray)
 
     def log_density(self, block: Block, reading: DenseReading) -> Array:
-        size = reading.means.shape[1]
-        if size > LIFT_LIMIT or not self._kernel_can(block, reading):
+        if reading.theta is None or not self._kernel_can(block, reading):
             return self.scores(block, reading).log_density
-        theta = lifted_theta(reading)
         width = tile_width(block.X.dtype, reading.amplification.max())
-        return lifted_scores(block, reading.frame, product_features(size), theta.astype(width))
+        features = product_features(reading.means.shape[1])
+        return lifted_scores(block, reading.frame, features, reading.theta.astype(width))
 
     def scores(self, tile: Block, reading: DenseReading) -> Scores:
         U = reading.frame.enter(dense_rows(tile.X))

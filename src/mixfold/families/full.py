@@ -9,12 +9,10 @@ import numpy as np
 
 from mixfold.contracts import Array, Block
 from mixfold.families.dense import (
-    LIFT_LIMIT,
     DenseGaussian,
     DenseMetric,
     DenseReading,
     about,
-    lifted_theta,
     slopes,
 )
 from mixfold.families.gaussian import GaussianParams, Moments, flat, share, tile_width
@@ -95,11 +93,11 @@ class FullGaussian(DenseGaussian):
     def fused(
         self, block: Block, reading: DenseReading, log_weights: Array
     ) -> tuple[Moments, Sums] | None:
-        size = reading.means.shape[1]
-        if size > LIFT_LIMIT or not self._kernel_can(block, reading):
+        if reading.theta is None or not self._kernel_can(block, reading):
             return None
+        size = reading.means.shape[1]
         width = tile_width(block.X.dtype, reading.amplification.max())
-        theta = lifted_theta(reading)
+        theta = reading.theta.copy()
         theta[:, 0] += log_weights
         sums = lifted_pass(block, reading.frame, product_features(size), theta.astype(width))
         moments = Moments(

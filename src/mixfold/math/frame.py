@@ -8,6 +8,9 @@ import numpy as np
 
 from mixfold.contracts import Array, record
 
+# columns of a sample that are looked at together: temporaries stay small beside the sample
+_COLUMNS = 16
+
 
 @record
 @dataclass(frozen=True, slots=True)
@@ -39,20 +42,27 @@ def frame_of(X: Array, weight: Array) -> Frame:
 
     A constant column has no scale of its own and borrows the root mean square of the others.
     """
-    seen = ~np.isnan(X)
-    w = weight[:, None] * seen
-    total = np.maximum(w.sum(axis=0), np.finfo(float).tiny)
-    first = np.where(seen, X, 0.0)
-    # two steps, each about the last: exact enough for a column such as 1e8 +- 1e-3
-    origin = np.where(seen.any(axis=0), first.max(axis=0, initial=0.0), 0.0)
-    for _ in range(2):
-        origin = origin + (w * np.where(seen, X - origin, 0.0)).sum(axis=0) / total
-    variance = (w * np.where(seen, X - origin, 0.0) ** 2).sum(axis=0) / total
+    columns = range(0, X.shape[1], _COLUMNS)
+    parts = [_mean_and_variance(X[:, d : d + _COLUMNS], weight) for d in columns]
+    origin, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
     # deviations of the size of the rounding of the entries are no variance
     noise = (8 * np.finfo(X.dtype).eps * np.abs(origin)) ** 2
     positive = variance > noise
     common = variance[positive].mean() if positive.any() else 1.0
     return Frame(origin, np.sqrt(np.where(positive, variance, common)))
+
+
+def _mean_and_variance(X: Array, weight: Array) -> tuple[Array, Array]:
+    """Of the observed entries of some columns; 0 where there are none."""
+    seen = ~np.isnan(X)
+    w = weight[:, None] * seen
+    total = np.maximum(w.sum(axis=0), np.finfo(float).tiny)
+    # two steps, each about the last: exact enough for a column such as 1e8 +- 1e-3
+    origin = np.where(seen, X, 0.0).max(axis=0, initial=0.0).astype(float)
+    for _ in range(2):
+        origin = origin + (w * np.where(seen, X - origin, 0.0)).sum(axis=0) / total
+    variance = (w * np.where(seen, X - origin, 0.0) ** 2).sum(axis=0) / total
+    return np.where(seen.any(axis=0), origin, 0.0), variance
 
 
 def uniform(frame: Frame) -> Frame:

@@ -11,6 +11,7 @@ normalised and summed while it is in the cache; nothing of size N x K exists.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -40,6 +41,7 @@ class FeatureMap:
     right: Array
 
 
+@cache
 def product_features(n_features: int) -> FeatureMap:
     """(1, u_d, u_d u_e for d <= e): full covariances, complete rows."""
     linear = np.arange(1, n_features + 1)
@@ -50,6 +52,7 @@ def product_features(n_features: int) -> FeatureMap:
     )
 
 
+@cache
 def square_features(n_features: int) -> FeatureMap:
     """(1, u_d, u_d^2): diagonal covariances, complete rows."""
     linear = np.arange(1, n_features + 1)
@@ -58,6 +61,7 @@ def square_features(n_features: int) -> FeatureMap:
     )
 
 
+@cache
 def seen_square_features(n_features: int) -> FeatureMap:
     """(1, seen_d, u_d, u_d^2) with u_d = 0 where missing: diagonal covariances, any rows."""
     linear = np.arange(1, n_features + 1)
@@ -78,20 +82,12 @@ class Sums:
 
 
 @kernel
-def _build_features(V, left, right, T):
-    for p in range(left.size):
-        a, b = left[p], right[p]
-        for i in range(V.shape[1]):
-            T[p, i] = V[a, i] * V[b, i]
-
-
-@kernel
 def _pass(X, weight, labels, origin, inverse_scale, left, right, theta, width, moments, sums):
-    P, K = moments.shape
+    K = moments.shape[1]
     entries = 1 + X.shape[1] * (2 if left.max() > X.shape[1] else 1)
-    V, T = np.empty((entries, TILE), theta.dtype), np.empty((P, TILE), theta.dtype)
+    V, T = np.empty((entries, TILE), theta.dtype), np.empty((width, TILE), theta.dtype)
     L, more = np.empty((K, TILE), theta.dtype), np.empty((K, TILE), theta.dtype)
-    R, part = np.empty((TILE, K), theta.dtype), np.empty((P, K), theta.dtype)
+    R, part = np.empty((TILE, K), theta.dtype), np.empty((width, K), theta.dtype)
     w, y = np.empty(TILE), np.empty(TILE, np.int64)
     top, total = np.empty(TILE, theta.dtype), np.empty(TILE, theta.dtype)
     spread = np.empty(TILE, theta.dtype)
@@ -99,23 +95,21 @@ def _pass(X, weight, labels, origin, inverse_scale, left, right, theta, width, m
         last = min(first + TILE, X.shape[0])
         load_tile(X, first, last, origin, inverse_scale, V)
         load_row_fields(weight, labels, first, last, w, y)
-        _build_features(V, left, right, T)
-        score_tile(theta, width, T, L, more)
+        score_tile(theta, V, left, right, T, L, more)
         normalise_tile(L, w, y, top, total, spread, R, sums)
-        sum_tile(T, R, width, part, moments)
+        sum_tile(V, left, right, T, R, part, moments)
 
 
 @kernel
 def _scores(X, origin, inverse_scale, left, right, theta, width, out):
     K = out.shape[1]
     entries = 1 + X.shape[1] * (2 if left.max() > X.shape[1] else 1)
-    V, T = np.empty((entries, TILE), theta.dtype), np.empty((left.size, TILE), theta.dtype)
+    V, T = np.empty((entries, TILE), theta.dtype), np.empty((width, TILE), theta.dtype)
     L, more = np.empty((K, TILE), theta.dtype), np.empty((K, TILE), theta.dtype)
     for first in range(0, X.shape[0], TILE):
         last = min(first + TILE, X.shape[0])
         load_tile(X, first, last, origin, inverse_scale, V)
-        _build_features(V, left, right, T)
-        score_tile(theta, width, T, L, more)
+        score_tile(theta, V, left, right, T, L, more)
         out[first:last] = L[:, : last - first].T
 
 
@@ -129,7 +123,7 @@ def lifted_pass(block: Block, frame: Frame, features: FeatureMap, theta: Array) 
     weight, labels = row_fields(block)
     _pass(
         kernel_rows(block), weight, labels, frame.origin, 1.0 / frame.scale, features.left,
-        features.right, panels(theta), panel_width(len(theta)), moments, sums,
+        features.right, panels(theta), panel_width(*theta.shape), moments, sums,
     )  # fmt: skip
     return Sums(moments.T, float(sums[0]), float(sums[1]), float(sums[2]))
 
@@ -139,6 +133,6 @@ def lifted_scores(block: Block, frame: Frame, features: FeatureMap, theta: Array
     out = np.empty((block.n_rows, theta.shape[0]))
     _scores(
         kernel_rows(block), frame.origin, 1.0 / frame.scale, features.left, features.right,
-        panels(theta), panel_width(len(theta)), out,
+        panels(theta), panel_width(*theta.shape), out,
     )  # fmt: skip
     return out

@@ -34,14 +34,14 @@ def kernel_rows(block: Block) -> Array:
     return block.X if flags.c_contiguous and flags.writeable else np.array(block.X, order="C")
 
 
-def panel_width(n_components: int) -> int:
+def panel_width(n_components: int, n_features: int) -> int:
     """How many features a small product takes at once."""
-    return max(8, SMALL_PRODUCT // (TILE * n_components))
+    return min(max(8, SMALL_PRODUCT // (TILE * n_components)), n_features)
 
 
 def panels(theta: Array) -> Array:
     """The panels of columns of theta (K, P), each contiguous, one after the other."""
-    width = panel_width(len(theta))
+    width = panel_width(*theta.shape)
     return np.concatenate(
         [theta[:, a : a + width].ravel() for a in range(0, theta.shape[1], width)]
     )
@@ -75,27 +75,43 @@ def load_row_fields(weight, labels, first, last, w, y):
 
 
 @kernel
-def score_tile(flat, width, T, L, more):
-    """L = theta @ T, a panel of theta at a time."""
-    K, P = L.shape[0], T.shape[0]
+def build_features(V, left, right, T):
+    """Row p of T: entry left[p] times entry right[p] of the tile."""
+    for p in range(left.size):
+        a, b = left[p], right[p]
+        for i in range(V.shape[1]):
+            T[p, i] = V[a, i] * V[b, i]
+
+
+@kernel
+def score_tile(flat, V, left, right, T, L, more):
+    """L = theta @ features, a panel at a time: as many features as T has rows.
+
+    A tile whose features fill more than one panel builds them again for ``sum_tile``, which is
+    cheaper than to write them to memory and read them back.
+    """
+    K, P, width = L.shape[0], left.size, T.shape[0]
     for a in range(0, P, width):
         b = min(a + width, P)
+        build_features(V, left[a:b], right[a:b], T)
         panel = flat[K * a : K * b].reshape(K, b - a)
         if a == 0:
-            np.dot(panel, T[a:b], L)
+            np.dot(panel, T[: b - a], L)
         else:
-            np.dot(panel, T[a:b], more)
+            np.dot(panel, T[: b - a], more)
             add_into(more, L)
 
 
 @kernel
-def sum_tile(T, R, width, part, moments):
-    """moments += T @ R, a panel of T at a time."""
-    P = T.shape[0]
+def sum_tile(V, left, right, T, R, part, moments):
+    """moments += features @ R; T holds the last panel that was built."""
+    P, width = left.size, T.shape[0]
     for a in range(0, P, width):
         b = min(a + width, P)
-        np.dot(T[a:b], R, part[a:b])
-    add_into(part, moments)
+        if width < P:
+            build_features(V, left[a:b], right[a:b], T)
+        np.dot(T[: b - a], R, part[: b - a])
+        add_into(part[: b - a], moments[a:b])
 
 
 @kernel

@@ -115,6 +115,11 @@ class Mixture:
 
     def initialise(self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0) -> MixtureParams:
         block = _informative(pilot.block)
+        given = self.given
+        if given.means is not None and given.covariances is not None and given.weights is not None:
+            frame = self.family.frame(dense_rows(block.X), block.weights())
+            components = self.family.from_covariances(frame, given.means, given.covariances)
+            return MixtureParams(given.weights, components)
         X, weight, labels = distinct(dense_rows(block.X), block.weights(), block.y)
         frame = self.family.frame(X, weight)
         U = frame.enter(X)

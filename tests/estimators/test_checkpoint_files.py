@@ -1,0 +1,117 @@
+"""Checkpoints of estimators: out of time, another fit's, damaged, on a disk that fills up."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from mixfold import GaussianMixture, store
+from mixfold.contracts import Array, Block, Source
+from mixfold.engine.executors import ThreadExecutor
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:Best performing:sklearn.exceptions.ConvergenceWarning"
+)
+
+SMALL: dict[str, Any] = {
+    "n_components": 3,
+    "tol": 0,
+    "max_iter": 60,
+    "init_params": "k-means++",
+    "random_state": 0,
+}
+
+
+def table(n: int = 400, n_features: int = 3, n_clusters: int = 3) -> Array:
+    """Clusters that overlap, so that a fit goes on for long."""
+    rng = np.random.default_rng(4)
+    centres = 1.5 * rng.standard_normal((n_clusters, n_features))
+    return centres[rng.integers(n_clusters, size=n)] + rng.standard_normal((n, n_features))
+
+
+def bits(fitted: GaussianMixture) -> bytes:
+    parts = (fitted.weights_, fitted.means_, fitted.covariances_, np.array(fitted.lower_bounds_))
+    return b"".join(part.tobytes() for part in parts)
+
+
+class Slow(ThreadExecutor):
+    """A pass takes a while, but no processor."""
+
+    def map_reduce(self, task: Callable[[Block], Any], source: Source) -> Any:
+        time.sleep(0.05)
+        return super().map_reduce(task, source)
+
+
+def test_a_time_budget_keeps_the_best_so_far(tmp_path: Path) -> None:
+    options, X, path = {**SMALL, "acceleration": None}, table(), tmp_path / "fit.ckpt"
+    with pytest.warns(ConvergenceWarning, match=r"time_budget was used up after \d+ iterations"):
+        short = GaussianMixture(**options, checkpoint=path, time_budget=0.4, executor=Slow(1)).fit(
+            X
+        )
+    assert short.stop_reason_ == "time_budget" and not short.converged_
+    assert 1 <= len(short.lower_bounds_) < 10
+    same = GaussianMixture(**{**options, "max_iter": len(short.lower_bounds_)}).fit(X)
+    assert bits(same) == bits(short)
+    again = GaussianMixture(**options, checkpoint=path).fit(X)
+    assert bits(again) == bits(GaussianMixture(**options).fit(X)) and not path.exists()
+
+
+# ------------------------------------------------ a checkpoint that does not fit
+
+
+@pytest.fixture
+def left_behind(tmp_path: Path) -> Path:
+    """The checkpoint of a fit that ran out of time."""
+    path = tmp_path / "fit.ckpt"
+    with pytest.warns(ConvergenceWarning, match="time_budget"):
+        GaussianMixture(**SMALL, checkpoint=path, time_budget=1e-6).fit(table())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("options", "X", "message"),
+    [
+        ({"n_components": 4}, table(), r"another fit: n_components differ.*Delete the file"),
+        ({"tol": 1.0, "max_iter": 9}, table(), r"another fit: max_iter, tol differ"),
+        ({}, table() * 2, r"was written for other data.*Delete the file"),
+        ({}, table(399), r"was written for other data.*Delete the file"),
+    ],
+)
+def test_another_fit(left_behind: Path, options: dict[str, Any], X: Array, message: str) -> None:
+    content = left_behind.read_bytes()
+    with pytest.raises(ValueError, match=message) as caught:
+        GaussianMixture(**{**SMALL, **options}, checkpoint=left_behind).fit(X)
+    assert str(left_behind) in str(caught.value)
+    assert left_behind.read_bytes() == content  # the fit it belongs to can still go on
+
+
+@pytest.mark.parametrize("kept", [0, 5, 200, -1])
+def test_a_truncated_checkpoint(left_behind: Path, kept: int) -> None:
+    left_behind.write_bytes(left_behind.read_bytes()[:kept])
+    with pytest.raises(store.ModelFileError) as caught:
+        GaussianMixture(**SMALL, checkpoint=left_behind).fit(table())
+    assert str(left_behind) in str(caught.value)
+
+
+def test_a_disk_that_fills_up_later(left_behind: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, X = left_behind, table()
+    earlier = path.read_bytes()
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match=r"No space left on device; nothing was left.*free some"):
+            GaussianMixture(**SMALL, checkpoint=path).fit(X)
+    assert list(path.parent.iterdir()) == [path] and path.read_bytes() == earlier
+    again = GaussianMixture(**SMALL, checkpoint=path).fit(X)
+    assert bits(again) == bits(GaussianMixture(**SMALL).fit(X))
