@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from mixfold.engine.acceleration import ACCELERATIONS, Failure, Point, QuasiNewton, Squarem
-from mixfold.engine.climb import Climb, Rules, Task, climb
+from mixfold.engine.climb import climb
 from mixfold.engine.sources import open_source
+from mixfold.engine.state import Climb, Rules, Task
 from mixfold.families.gaussian import DiagonalMetric
 from mixfold.testing.toys import Bowl, Serial
 

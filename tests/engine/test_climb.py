@@ -14,8 +14,9 @@ import pytest
 from mixfold.contracts import Event, Update
 from mixfold.engine import climb as climbing
 from mixfold.engine.acceleration import ACCELERATIONS
-from mixfold.engine.climb import Climb, Rules, Task, climb
+from mixfold.engine.climb import climb
 from mixfold.engine.sources import open_source
+from mixfold.engine.state import Climb, Rules, Task
 from mixfold.testing.compare import require_same
 from mixfold.testing.toys import Bowl, Serial
 

@@ -10,8 +10,9 @@ import pytest
 from mixfold.contracts import Update
 from mixfold.engine.acceleration import ACCELERATIONS
 from mixfold.engine.checkpoints import Checkpoint, Progressed
-from mixfold.engine.climb import Climb, Rules, Task, climb, resumed
+from mixfold.engine.climb import climb
 from mixfold.engine.sources import open_source
+from mixfold.engine.state import Climb, Rules, Task, resumed
 from mixfold.families import GAUSSIAN
 from mixfold.models.mixture import Mixture
 from mixfold.testing import Case

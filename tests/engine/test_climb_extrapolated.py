@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mixfold.engine import climb as climbing
 from mixfold.engine.acceleration import ACCELERATIONS, Proposal
-from mixfold.engine.climb import Climb, Rules, Task, climb
+from mixfold.engine.climb import climb
 from mixfold.engine.sources import open_source
+from mixfold.engine.state import Climb, Rules, Task
 from mixfold.families import GAUSSIAN
 from mixfold.models.mixture import Mixture
 from mixfold.testing import Case
@@ -51,7 +51,7 @@ def test_nonsense_costs_passes_but_changes_nothing(bowl: Bowl, where: float) -> 
     np.testing.assert_array_equal(astray.best, plain.best)
     # of the 7 steps after the warm-up it is tried at the 1st, 3rd and 6th, twice each: after
     # giving up it rests for 1, then 2, then 4 steps
-    assert climbing.WARM_UP == 5
+    assert Rules().warm_up == 5
     rejected = 2 * 3 if where == 1e6 else 0
     assert astray.n_passes == plain.n_passes + rejected
 

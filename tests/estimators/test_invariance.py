@@ -97,9 +97,9 @@ def require_same_fit(got: GaussianMixture, wanted: GaussianMixture) -> None:
 def test_the_cut_is_what_it_says() -> None:
     X, weight = table(1500, True)
     for n_blocks in COUNTS:
-        source = Cut(X, n_blocks, weight)
+        source: Source = Cut(X, n_blocks, weight)
         blocks = list(source.blocks())
-        assert isinstance(source, Source) and len(blocks) == n_blocks
+        assert len(blocks) == n_blocks
         assert np.array_equal(np.concatenate([block.X for block in blocks]), X, equal_nan=True)
         assert [b.rows.stop for b in blocks[:-1]] == [b.start for b in blocks[1:]]
 

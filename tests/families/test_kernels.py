@@ -149,7 +149,10 @@ def test_the_guard_is_needed_and_enough() -> None:
     wanted = -0.5 * (form + np.log(one_less)) - np.log(2 * np.pi)
     reading = family.mode(params)
     safe = family.log_density(Block(X), reading)[:, 0]
-    lifted = lifted_scores(Block(X), params.frame, product_features(2), lifted_theta(reading))[:, 0]
+    assert reading.theta is None
+    precisions = reading.whiten @ np.swapaxes(reading.whiten, 1, 2)
+    theta = lifted_theta(precisions, reading.means, reading.constant)
+    lifted = lifted_scores(Block(X), params.frame, product_features(2), theta)[:, 0]
     assert np.abs(safe - wanted).max() < 1e-6
     assert np.abs(lifted - wanted).max() > 2e-5  # what the guard keeps out
 

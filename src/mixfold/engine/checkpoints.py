@@ -12,7 +12,7 @@ import numpy as np
 
 from mixfold import store
 from mixfold.contracts import Pilot, record
-from mixfold.engine.climb import Climb
+from mixfold.engine.state import Climb
 
 KIND = "checkpoint"
 # at most this share of the time goes into writing

@@ -8,91 +8,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mixfold.contracts import Context, Event, Executor, Model, Pilot, Source, record
-from mixfold.engine.acceleration import Acceleration, Failure, Point, Proposal
+from mixfold.contracts import Context, Event, Model
+from mixfold.engine.acceleration import Failure, Point
 from mixfold.engine.random import RowKeys
+from mixfold.engine.state import Climb, Rules, Task, continued
 from mixfold.engine.stopping import fell, remaining_gain
 
-# plain steps before the first extrapolation: far from an optimum EM is hard to beat
-WARM_UP = 5
 # extrapolations, or plain steps in a row, before a fit may be called converged
 MIN_TRIES, MIN_PLAIN = 4, 7
 # what the points of an extrapolation may take
 POINTS_BYTES = 2**27
 # plain steps after an extrapolation rule has given up: 1, 2, 4, ... and at most this many
 LONGEST_REST = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """When to stop, and how to step."""
-
-    tol: float = 1e-6
-    max_iter: int = 500
-    acceleration: Acceleration | None = None
-    deadline: float = float("inf")
-    warm_up: int = WARM_UP
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """What is climbed: a model on a source, visited by an executor."""
-
-    model: Model[Any, Any, Any]
-    source: Source
-    executor: Executor
-    pilot: Pilot | None
-    seed: int
-
-    @property
-    def single(self) -> bool:
-        return self.source.dtype == np.float32
-
-
-@record
-@dataclass(frozen=True, slots=True)
-class Climb:
-    """The state between two passes.
-
-    ``params`` is to be visited next; ``best`` was visited last, with objective ``trace[-1]``, and
-    ``image`` is the plain step from it. ``plain`` counts the values at the end of the trace that
-    follow each other by plain steps. A climb that continues an earlier one (a warm start) has the
-    ``earlier`` values at the head of its trace and expects a certain objective at its start.
-    ``reason`` is empty until the climb has ended.
-    """
-
-    params: Any
-    best: Any = None
-    image: Any = None
-    n_iter: int = 0
-    n_passes: int = 0
-    tries: int = 0
-    given_up: int = 0
-    rest: int = 0
-    jump: float = float("inf")
-    weight: float = 0.0
-    entropy: float = 0.0
-    earlier: int = 0
-    expected: float | None = None
-    trace: tuple[float, ...] = ()
-    plain: int = 0
-    points: tuple[Point, ...] = ()
-    failures: tuple[Failure, ...] = ()
-    proposal: Proposal | None = None
-    remaining: float = float("inf")
-    events: tuple[Event, ...] = ()
-    reason: str = ""
-
-    @property
-    def objective(self) -> float:
-        return self.trace[-1] if self.trace else -float("inf")
-
 
 Watcher = Callable[[Climb], None]
 
@@ -145,7 +78,7 @@ def _check_finite(objective: float, state: Climb) -> None:
 
 def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules) -> Climb:
     """The point just visited becomes the best; stop there, or choose the next."""
-    state = _continued(state, objective)
+    state = continued(state, objective)
     events = state.events
     # plain == 0 follows a repair, which may lower the objective
     if state.trace and state.plain and fell(state.objective, objective, task.single):
@@ -181,30 +114,6 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
     if not update.monotone:  # a repair: what came before says nothing about what comes now
         state = replace(state, points=(), plain=0)
     return _step(task, state, rules)
-
-
-def resumed(params: Any, climb: Climb | None) -> Climb:
-    """The start of a climb from ``params``, where an earlier one may have ended."""
-    if climb is None or not climb.trace:
-        return Climb(params)
-    return Climb(
-        params,
-        trace=climb.trace[:-1],
-        plain=max(climb.plain - 1, 0),
-        points=climb.points,
-        tries=climb.tries,
-        earlier=len(climb.trace) - 1,
-        expected=climb.trace[-1],
-    )
-
-
-def _continued(state: Climb, objective: float) -> Climb:
-    """Forget the earlier climb if its objective is not found again: the data are others."""
-    if state.expected is None:
-        return state
-    if np.isclose(objective, state.expected, rtol=1e-12, atol=0):
-        return replace(state, expected=None)
-    return replace(state, expected=None, trace=(), plain=0, points=(), earlier=0)
 
 
 def _reason(state: Climb, rules: Rules) -> str:
@@ -248,7 +157,7 @@ def _remember(
     older = tuple(replace(point, metric=None) for point in state.points)
     affordable = POINTS_BYTES // (3 * here.x.nbytes)
     keep = min(rules.acceleration.memory, affordable)
-    return (*older, here)[-keep:] if keep > 1 else ()
+    return (*older, here)[-keep:] if affordable > 1 else ()
 
 
 def _step(task: Task, state: Climb, rules: Rules) -> Climb:

@@ -11,11 +11,12 @@ import numpy as np
 from mixfold.contracts import Array, Event, Executor, Model, Pilot, Source
 from mixfold.engine.acceleration import Acceleration
 from mixfold.engine.checkpoints import Checkpoint, Progressed
-from mixfold.engine.climb import Climb, Rules, Task, climb, resumed
+from mixfold.engine.climb import climb
 from mixfold.engine.executors.blas import single_threaded_blas
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.progress import Progress
 from mixfold.engine.sources import open_source
+from mixfold.engine.state import Climb, Rules, Task, resumed
 
 # steps that each candidate start is given on the pilot before they are compared
 CANDIDATE_STEPS = 8

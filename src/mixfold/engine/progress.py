@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from mixfold.engine.climb import Climb
+    from mixfold.engine.state import Climb
 
 
 class Progress:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mixfold.engine.checkpoints import Checkpoint, Progressed
-from mixfold.engine.climb import Climb
+from mixfold.engine.state import Climb
 from mixfold.testing.compare import require, require_same
 
 

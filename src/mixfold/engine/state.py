@@ -1,0 +1,103 @@
+"""What a climb is between two passes, and what it is about: values, no steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mixfold.contracts import Event, Executor, Model, Pilot, Source, record
+from mixfold.engine.acceleration import Acceleration, Failure, Point, Proposal
+
+# plain steps before the first extrapolation: far from an optimum EM is hard to beat
+WARM_UP = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """When to stop, and how to step."""
+
+    tol: float = 1e-6
+    max_iter: int = 500
+    acceleration: Acceleration | None = None
+    deadline: float = float("inf")
+    warm_up: int = WARM_UP
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What is climbed: a model on a source, visited by an executor."""
+
+    model: Model[Any, Any, Any]
+    source: Source
+    executor: Executor
+    pilot: Pilot | None
+    seed: int
+
+    @property
+    def single(self) -> bool:
+        return self.source.dtype == np.float32
+
+
+@record
+@dataclass(frozen=True, slots=True)
+class Climb:
+    """The state between two passes.
+
+    ``params`` is to be visited next; ``best`` was visited last, with objective ``trace[-1]``, and
+    ``image`` is the plain step from it. ``plain`` counts the values at the end of the trace that
+    follow each other by plain steps. A climb that continues an earlier one (a warm start) has the
+    ``earlier`` values at the head of its trace and expects a certain objective at its start.
+    ``reason`` is empty until the climb has ended.
+    """
+
+    params: Any
+    best: Any = None
+    image: Any = None
+    n_iter: int = 0
+    n_passes: int = 0
+    tries: int = 0
+    given_up: int = 0
+    rest: int = 0
+    jump: float = float("inf")
+    weight: float = 0.0
+    entropy: float = 0.0
+    earlier: int = 0
+    expected: float | None = None
+    trace: tuple[float, ...] = ()
+    plain: int = 0
+    points: tuple[Point, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    proposal: Proposal | None = None
+    remaining: float = float("inf")
+    events: tuple[Event, ...] = ()
+    reason: str = ""
+
+    @property
+    def objective(self) -> float:
+        return self.trace[-1] if self.trace else -float("inf")
+
+
+def resumed(params: Any, climb: Climb | None) -> Climb:
+    """The start of a climb from ``params``, where an earlier one may have ended."""
+    if climb is None or not climb.trace:
+        return Climb(params)
+    return Climb(
+        params,
+        trace=climb.trace[:-1],
+        plain=max(climb.plain - 1, 0),
+        points=climb.points,
+        tries=climb.tries,
+        earlier=len(climb.trace) - 1,
+        expected=climb.trace[-1],
+    )
+
+
+def continued(state: Climb, objective: float) -> Climb:
+    """Forget the earlier climb if its objective is not found again: the data are others."""
+    if state.expected is None:
+        return state
+    if np.isclose(objective, state.expected, rtol=1e-12, atol=0):
+        return replace(state, expected=None)
+    return replace(state, expected=None, trace=(), plain=0, points=(), earlier=0)
