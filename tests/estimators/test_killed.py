@@ -152,7 +152,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Other]]:
 # ------------------------------------------------ kill -9
 
 
-CASES = {
+CASES: dict[str, dict[str, Any]] = {
     "plain": {"acceleration": None},
     "accelerated": {"acceleration": "auto"},
     "second of two starts": {"acceleration": "auto", "n_init": 2, "max_iter": 25},
