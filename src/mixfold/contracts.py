@@ -206,6 +206,7 @@ class Context:
     pilot: Pilot | None
     rng: np.random.Generator
     iteration: int = 0
+    events: tuple[Event, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,7 @@ def test_pilot_sizes() -> None:
     assert pilot_size(open_source(np.zeros((300, 2))), 3) == 5000
     assert pilot_size(open_source(np.zeros((200_000, 2))), 3) == 10_000
     assert pilot_size(open_source(np.zeros((30, 4000))), 200) == 5000  # 25 rows per component
-    assert pilot_size(open_source(np.zeros((30, 9000))), 2) == 2**23 // 9000
+    assert pilot_size(open_source(np.zeros((30, 9000))), 2) == 2**22 // 9000
 
 
 def test_fits_with_default_settings_do_not_crash() -> None:

@@ -168,7 +168,7 @@ def test_wrong_parameters(parameters: dict[str, Any], message: str) -> None:
         (np.empty((0, 2)), None, "0 sample"),
         (np.where(X == 3, np.inf, X), None, "infinity"),
         (np.column_stack([X, np.full(10, np.nan)]), None, "without any observed entry: 2"),
-        (np.full((5, 2), "a"), None, "could not convert string|must hold numbers"),
+        (np.full((5, 2), "a"), None, "holds text|must hold numbers"),
         (X, np.zeros(10), "weigh"),
         (X, -np.ones(10), "negative|weight"),
         (X, np.ones(9), "9"),

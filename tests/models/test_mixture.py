@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from mixfold.contracts import Block, Context, Pilot
 from mixfold.engine.random import RowKeys
 from mixfold.families import GAUSSIAN
-from mixfold.models import mixture
+from mixfold.models import rows as mixture_rows
 from mixfold.models.mixture import Mixture, MixtureParams
 from mixfold.testing import Case
 from mixfold.testing.compare import require_same
@@ -95,7 +95,7 @@ def test_tiles_of_the_general_route_add_up(model: Mixture, monkeypatch: pytest.M
     y = np.random.default_rng(0).integers(-1, K, 300)
     block = replace(block, weight=np.linspace(0, 2, 300), y=np.where(y == 0, -1, y))
     wanted = model.expect(reading, block, KEYS)
-    monkeypatch.setattr(mixture, "_TILE_BYTES", 1)  # 64 rows, the least
+    monkeypatch.setattr(mixture_rows, "_TILE_BYTES", 1)  # 64 rows, the least
     require_same("tiles", model.expect(reading, block, KEYS), wanted, 1e-12)
 
 

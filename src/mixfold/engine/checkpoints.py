@@ -107,5 +107,8 @@ class Checkpoint:
 def fingerprint(pilot: Pilot) -> int:
     """A number that other data will hardly share."""
     sums = np.array([pilot.total_rows, pilot.total_weight], float)
-    parts = (sums, pilot.observed, pilot.minimum, pilot.maximum)
+    block = pilot.block
+    rows = block.X if isinstance(block.X, np.ndarray) else block.X.data
+    parts = [sums, pilot.observed, pilot.minimum, pilot.maximum, rows]
+    parts += [side for side in (block.weight, block.y) if side is not None]
     return zlib.crc32(b"".join(np.ascontiguousarray(p, float).tobytes() for p in parts))

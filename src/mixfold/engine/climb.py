@@ -79,11 +79,7 @@ def _check_finite(objective: float, state: Climb) -> None:
 def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules) -> Climb:
     """The point just visited becomes the best; stop there, or choose the next."""
     state = continued(state, objective)
-    events = state.events
-    # plain == 0 follows a repair, which may lower the objective
-    if state.trace and state.plain and fell(state.objective, objective, task.single):
-        message = f"the objective fell from {state.objective:.10g} to {objective:.10g}"
-        events = _add_events(events, (Event("fall", message, state.n_iter),))
+    events = _add_events(state.events, _falls(state, objective, task.single))
     plain, jump = state.plain + 1, state.jump
     if state.proposal is not None:
         plain, jump = 1, objective - state.objective
@@ -102,7 +98,8 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
     if reason:
         return replace(state, reason=reason)
     rng = np.random.default_rng([task.seed % 2**63, state.n_iter])
-    update = task.model.update(state.params, stats, Context(task.pilot, rng, state.n_iter + 1))
+    context = Context(task.pilot, rng, state.n_iter + 1, state.events)
+    update = task.model.update(state.params, stats, context)
     state = replace(
         state,
         image=update.params,
@@ -114,6 +111,14 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
     if not update.monotone:  # a repair: what came before says nothing about what comes now
         state = replace(state, points=(), plain=0)
     return _step(task, state, rules)
+
+
+def _falls(state: Climb, objective: float, single: bool) -> tuple[Event, ...]:
+    """The event of a fall; plain == 0 follows a repair, which may lower the objective."""
+    if not (state.trace and state.plain and fell(state.objective, objective, single)):
+        return ()
+    message = f"the objective fell from {state.objective:.10g} to {objective:.10g}"
+    return (Event("fall", message, state.n_iter),)
 
 
 def _reason(state: Climb, rules: Rules) -> str:

@@ -64,7 +64,7 @@ def pilot_size(source: Source, n_components: int) -> int:
     """Rows of the pilot: all of a small table, 5 % of a large one, within a memory bound."""
     n = source.n_samples or 10**6
     size = int(np.clip(0.05 * n, 5000, 25000))
-    within = 2**23 // max(1, source.n_features)
+    within = 2**22 // max(1, source.n_features)
     return max(min(size, within), 25 * n_components, 2)
 
 
@@ -143,7 +143,7 @@ def _stopped(climb: Climb) -> bool:
 
 def _one_restart(job: _Job, progressed: Progressed) -> Progressed:
     restart, checkpoint = progressed.restart, job.checkpoint
-    state = progressed.climb or resumed(_start(job, restart), job.earlier)
+    state = progressed.climb or _start(job, restart)
 
     def watch(now: Climb) -> None:
         job.progress.report(restart, now)
@@ -161,13 +161,13 @@ def _one_restart(job: _Job, progressed: Progressed) -> Progressed:
     return replace(progressed, restart=restart + 1, best=best, climb=None)
 
 
-def _start(job: _Job, restart: int) -> Any:
+def _start(job: _Job, restart: int) -> Climb:
     if job.start is not None:
-        return job.start
+        return resumed(job.start, job.earlier)
     return choose_start(job.task, job.plan, job.rules, restart)
 
 
-def choose_start(task: Task, plan: Plan, rules: Rules, restart: int) -> Any:
+def choose_start(task: Task, plan: Plan, rules: Rules, restart: int) -> Climb:
     """Several starts, each climbed a few steps on the pilot; the best of them.
 
     A start whose components hit the variance floor is taken only if all do: a spike on a few rows
@@ -177,7 +177,7 @@ def choose_start(task: Task, plan: Plan, rules: Rules, restart: int) -> Any:
     rng = np.random.default_rng([task.seed % 2**63, restart, 1])
     first = restart * plan.n_candidates
     if plan.n_candidates == 1:
-        return task.model.initialise(task.pilot, rng, first)
+        return Climb(task.model.initialise(task.pilot, rng, first))
     block = task.pilot.block
     small = replace(task, source=open_source(block.X, weight=block.weight, y=block.y))
     few = replace(rules, max_iter=CANDIDATE_STEPS)
@@ -188,8 +188,9 @@ def choose_start(task: Task, plan: Plan, rules: Rules, restart: int) -> Any:
     chosen = max(climbs, key=lambda c: (not c.events, c.objective))
     if task.pilot.total_rows > 4 * block.n_rows:
         more = replace(rules, max_iter=PILOT_STEPS, tol=max(rules.tol, 1e-4))
-        chosen = _uninterrupted(climb(small, Climb(chosen.best), more))
-    return chosen.best
+        chosen = _uninterrupted(climb(small, Climb(chosen.best, events=chosen.events), more))
+    # what was dropped on the way stays dropped; floors and falls will show again
+    return Climb(chosen.best, events=tuple(e for e in chosen.events if e.kind == "drop"))
 
 
 def _uninterrupted(done: Climb) -> Climb:
@@ -200,7 +201,8 @@ def _uninterrupted(done: Climb) -> Climb:
 
 
 def _result(best: Climb, pilot: Pilot) -> Fit:
+    trace = np.array(best.trace[best.earlier :])
     return Fit(
-        best.best, best.objective, best.weight, best.entropy, np.array(best.trace[best.earlier:]),
-        best.n_iter, best.n_passes, best.reason, best.remaining, best.events, pilot, best,
+        best.best, best.objective, best.weight, best.entropy, trace, len(trace) - 1, best.n_passes,
+        best.reason, best.remaining, best.events, pilot, best,
     )  # fmt: skip

@@ -89,6 +89,9 @@ def resumed(params: Any, climb: Climb | None) -> Climb:
         plain=max(climb.plain - 1, 0),
         points=climb.points,
         tries=climb.tries,
+        jump=climb.jump,
+        given_up=climb.given_up,
+        rest=climb.rest,
         earlier=len(climb.trace) - 1,
         expected=climb.trace[-1],
     )

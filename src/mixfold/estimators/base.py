@@ -44,6 +44,7 @@ class MixfoldEstimator(BaseEstimator):
         self, X: Any, *, reset: bool, weight: Any = None, y: Any = None, min_rows: int = 1
     ) -> Source:
         """A source over X, with feature names and counts remembered or compared."""
+        X = _unmasked(X)
         if _is_plain(X):
             sparse_ok = get_tags(self).input_tags.sparse
             X = validate_data(
@@ -197,6 +198,18 @@ def warn(message: str, category: type[Warning]) -> None:
     while frame.f_back is not None and frame.f_globals["__name__"].split(".")[0] == "mixfold":
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+def _unmasked(X: Any) -> Any:
+    """Masked entries are missing ones; text is refused rather than parsed."""
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.filled(X.astype(float if X.dtype.kind != "f" else X.dtype), np.nan)
+    if isinstance(X, np.ndarray) and X.dtype.kind in "US":
+        raise ValueError(
+            f"X holds text, such as {str(X.flat[0])!r}; convert it to numbers (X.astype(float)) or "
+            "encode categories as 0/1 columns"
+        )
+    return X
 
 
 def _is_plain(X: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -30,6 +31,7 @@ def number(low: float, *, open_end: bool = False) -> Rule:
         lambda v: (
             isinstance(v, Real)
             and not isinstance(v, bool)
+            and math.isfinite(v)
             and (float(v) > low if open_end else float(v) >= low)
         ),
     )

@@ -53,7 +53,7 @@ class FittingEstimator(MixfoldEstimator):
         """The model with a start that needs passes over the data; by default none does."""
         return model
 
-    def _continued(self) -> dict[str, Any]:
+    def _continued(self, model: Any, pilot: Pilot) -> dict[str, Any]:
         """How the engine goes on from an earlier fit; by default it does not."""
         return {}
 
@@ -68,15 +68,16 @@ class FittingEstimator(MixfoldEstimator):
         pilot = draw_pilot(source, executor, pilot_size(source, self._size), seed)
         self._check_columns(pilot)
         self._check_rows(pilot.total_rows)
+        model = self._model(source.n_features)
         result = fit(
-            self._informed(self._model(source.n_features), source, executor, pilot, seed),
+            self._informed(model, source, executor, pilot, seed),
             source,
             executor,
             self._plan(seed, max_iter),
             pilot=pilot,
             checkpoint=checkpoint,
             progress=Progress(int(self.verbose), self.verbose_interval),
-            **self._continued(),
+            **self._continued(model, pilot),
         )
         # a first batch need not converge: others follow
         self._keep(result, source, seed, quiet=max_iter is not None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -119,6 +120,7 @@ class GaussianMixture(MixtureEstimator):
         "covariance_type": (rule.one_of(GAUSSIAN),),
         "tol": (rule.number(0),),
         "reg_covar": (rule.number(0),),
+        "warm_start": (rule.boolean(),),
         "max_iter": (rule.integer(0),),
         "n_init": (rule.integer(1),),
         "init_params": (rule.one_of(STARTS),),
@@ -241,6 +243,8 @@ class GaussianMixture(MixtureEstimator):
             )
         rest = np.setdiff1d(np.arange(self.n_features_in_), known)
         other = type(self)(**self.get_params(deep=False))
+        # starts prescribed for all columns mean nothing for some of them
+        other.set_params(weights_init=None, means_init=None, precisions_init=None)
         other._params = self._model(self.n_features_in_).condition(self._params, known, given)
         other.n_features_in_ = rest.size
         if hasattr(self, "feature_names_in_"):
@@ -258,6 +262,8 @@ class GaussianMixture(MixtureEstimator):
                 if column not in names:
                     raise ValueError(f"unknown column {column!r}; the columns are {names}")
                 out.append(names.index(column))
+            elif not isinstance(column, Integral) or isinstance(column, bool):
+                raise ValueError(f"columns must be names or whole numbers, got {column!r}")
             elif not -self.n_features_in_ <= int(column) < self.n_features_in_:
                 raise ValueError(
                     f"column {column} is out of range: there are {self.n_features_in_} columns"

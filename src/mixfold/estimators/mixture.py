@@ -11,14 +11,14 @@ from sklearn.base import DensityMixin
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from mixfold.contracts import Array, Block, Source
+from mixfold.contracts import Array, Pilot, Source
 from mixfold.engine.acceleration import ACCELERATIONS, Acceleration
 from mixfold.engine.loop import Fit, Plan
 from mixfold.engine.random import RowKeys, seed_from
+from mixfold.estimators import answers
 from mixfold.estimators.fitting import FIRST_BATCH_STEPS, FittingEstimator
 from mixfold.estimators.sides import check_labels
-from mixfold.math.softmax import entropies, normalise
-from mixfold.models.mixture import Mixture, MixtureReading, MixtureStats, without_empty_rows
+from mixfold.models.mixture import Mixture, MixtureReading, MixtureStats
 
 # starts that are compared on the pilot: four of each kind
 CANDIDATES = 12
@@ -86,14 +86,27 @@ class MixtureEstimator(DensityMixin, FittingEstimator):
             return None
         return ACCELERATIONS["quasi-newton" if self.acceleration == "auto" else self.acceleration]
 
-    def _continued(self) -> dict[str, Any]:
-        if not (self.warm_start and hasattr(self, "_params")):
+    def _continued(self, model: Mixture, pilot: Pilot) -> dict[str, Any]:
+        if not (self.warm_start and hasattr(self, "_params") and self._fits(model)):
             return {}
-        return {"start": self._params, "earlier": getattr(self, "_climb", None)}
+        start = model.reframed(self._params, pilot)
+        same_frame = start is self._params
+        return {"start": start, "earlier": getattr(self, "_climb", None) if same_frame else None}
+
+    def _fits(self, model: Mixture) -> bool:
+        """Whether the parameters at hand are of the shapes that the settings ask for."""
+        components = self._params.components
+        shape = (self.n_components, self.n_features_in_)
+        wanted = model.family.scatter_shape(*shape)
+        return components.means.shape == shape and components.scatter.shape == wanted
 
     def _keep(self, result: Fit, source: Source, seed: int, quiet: bool) -> None:
         self._climb = result.climb if self.warm_start else None
-        self._total = (result.objective, result.weight, result.entropy)
+        self._total: tuple[float, float, float] | None = (
+            result.objective,
+            result.weight,
+            result.entropy,
+        )
         super()._keep(result, source, seed, quiet)
 
     def partial_fit(
@@ -110,6 +123,11 @@ class MixtureEstimator(DensityMixin, FittingEstimator):
             source = self._training_source(X, sample_weight, component_labels)
             self._fit(source, min(self.max_iter, FIRST_BATCH_STEPS))
         else:
+            if not self._fits(self._model(self.n_features_in_)):
+                raise ValueError(
+                    "n_components or covariance_type changed since the last batch; clone the "
+                    "estimator to begin a new stream"
+                )
             labels = check_labels(component_labels, self.n_components)
             source = self._open(X, reset=False, weight=sample_weight, y=labels)
         self._learn_batch(source, first)
@@ -117,7 +135,7 @@ class MixtureEstimator(DensityMixin, FittingEstimator):
 
     def _publish_batch(self, model: Mixture, stats: MixtureStats) -> None:
         batch = model.normalised(stats)
-        self._total = (batch.log_likelihood, 1.0, batch.entropy)
+        self._total = None  # a stream is not kept
         self.lower_bound_ = batch.log_likelihood
 
     # ------------------------------------------------ asking
@@ -132,19 +150,19 @@ class MixtureEstimator(DensityMixin, FittingEstimator):
 
     def predict(self, X: Any) -> Array:
         """The most probable component of each row; missing entries are left out of account."""
-        return self._ask(X, _labels)
+        return self._ask(X, answers.labels)
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each component for each row, (n_samples, n_components)."""
-        return self._ask(X, _probabilities)
+        return self._ask(X, answers.probabilities)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of ``predict_proba``, exact where that underflows."""
-        return self._ask(X, _log_probabilities)
+        return self._ask(X, answers.log_probabilities)
 
     def score_samples(self, X: Any) -> Array:
         """Log density of the observed entries of each row."""
-        return self._ask(X, _log_density)
+        return self._ask(X, answers.log_density)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean log-likelihood per row (per unit of weight)."""
@@ -156,12 +174,18 @@ class MixtureEstimator(DensityMixin, FittingEstimator):
 
     def _totals(self, X: Any, sample_weight: Any = None) -> tuple[float, float, float]:
         """Log-likelihood, weight and entropy of responsibilities, of X or of the training data."""
+        check_is_fitted(self)
         if X is None:
-            check_is_fitted(self)
+            if self._total is None:
+                raise ValueError(
+                    "the rows of a stream, or of a conditioned mixture, are not kept: give X"
+                )
             return self._total
         model, reading = self._reading()
-        parts = self._rows(X, partial(_block_totals, model, reading), weight=sample_weight)
+        parts = self._rows(X, partial(answers.block_totals, model, reading), weight=sample_weight)
         total = np.sum([part for part in parts], axis=0)
+        if total[1] == 0:
+            raise ValueError("X has no row of positive weight with an observed entry")
         return float(total[0]), float(total[1]), float(total[2])
 
     def _n_parameters(self) -> int:
@@ -252,16 +276,16 @@ class MixtureEstimator(DensityMixin, FittingEstimator):
         return tags
 
     def _copy_fit(self, other: MixtureEstimator) -> None:
-        """Take over how another fit ended, with parameters of one's own."""
-        for name in self._stored:
-            if name != "_params" and hasattr(other, name):
-                setattr(self, name, getattr(other, name))
+        """Take over how another fit ended; the parameters, and so their likelihood, are others."""
+        for name in ("_dtype", "_stream", "converged_", "stop_reason_", "n_iter_", "events_"):
+            setattr(self, name, getattr(other, name))
+        self._total, self.lower_bound_ = None, float("nan")
         self._publish_params()
 
     def _summary(self) -> dict[str, Any]:
         return {
             "log-likelihood per row": self.lower_bound_,
-            "training weight": self._total[1],
+            "training weight": None if self._total is None else self._total[1],
             "converged": getattr(self, "converged_", False),
             "iterations": self.n_iter_,
         }
@@ -272,35 +296,3 @@ class MixtureEstimator(DensityMixin, FittingEstimator):
         if means.shape != shape or self._params.weights.shape != shape[:1]:
             raise ValueError(f"parameters of shape {means.shape} where {shape} is declared")
         self._publish_params()
-
-
-# ---------------------------------------------------------------- what is asked of a block
-
-
-def _shaped(values: Array, block: Block) -> Array:
-    """float32 in, float32 out."""
-    return values.astype(block.X.dtype, copy=False)
-
-
-def _labels(model: Mixture, reading: MixtureReading, block: Block) -> Array:
-    return np.argmax(model.log_joint(reading, block), axis=1)
-
-
-def _probabilities(model: Mixture, reading: MixtureReading, block: Block) -> Array:
-    return _shaped(normalise(model.log_joint(reading, block))[1], block)
-
-
-def _log_probabilities(model: Mixture, reading: MixtureReading, block: Block) -> Array:
-    joint = model.log_joint(reading, block)
-    return _shaped(joint - normalise(joint)[0][:, None], block)
-
-
-def _log_density(model: Mixture, reading: MixtureReading, block: Block) -> Array:
-    return _shaped(normalise(model.log_joint(reading, block))[0], block)
-
-
-def _block_totals(model: Mixture, reading: MixtureReading, block: Block) -> Array:
-    block = without_empty_rows(block)
-    log_total, resp = normalise(model.log_joint(reading, block))
-    weight = block.weights()
-    return np.array([weight @ log_total, weight.sum(), weight @ entropies(resp)])

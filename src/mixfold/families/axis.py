@@ -174,7 +174,7 @@ class AxisGaussian(GaussianFamily):
         return lifted_scores(block, reading.frame, features, theta)
 
     def scores(self, tile: Block, reading: AxisReading) -> Scores:
-        if issparse(tile.X) and tile.complete:
+        if issparse(tile.X) and tile.complete and _safe_about_zero(reading):
             return Scores(_sparse_scores(tile.X, reading), tile.X)
         U = reading.frame.enter(dense_rows(tile.X))
         seen = ~np.isnan(U)
@@ -233,6 +233,13 @@ class AxisGaussian(GaussianFamily):
     def sample(self, params: GaussianParams, labels: Array, normals: Array) -> Array:
         deviations = np.sqrt(self.spread(params.scatter, params.means.shape))
         return params.frame.leave(params.means[labels] + normals * deviations[labels])
+
+
+def _safe_about_zero(reading: AxisReading) -> bool:
+    """Whether sums about zero, which is where sparse rows are summed, keep enough digits."""
+    deviation = reading.frame.scale / np.sqrt(reading.precision)
+    reach = (np.abs(reading.frame.leave(reading.means)) + deviation) / deviation
+    return bool(((reach**2).sum(axis=1) <= AMPLIFICATION_LIMIT).all())
 
 
 def _sparse_scores(X: Any, reading: AxisReading) -> Array:

@@ -87,6 +87,7 @@ class GaussianFamily(ABC):
     floor: float = 1e-6
 
     name: ClassVar[str]
+    scales_columns: ClassVar[bool] = True  # whether each column of the frame has its own scale
     matrix: ClassVar[bool]  # whether a covariance is a matrix rather than variances
     readings: ClassVar[tuple[str, ...]] = ("mode",)
 

@@ -43,8 +43,14 @@ def frame_of(X: Array, weight: Array) -> Frame:
     A constant column has no scale of its own and borrows the root mean square of the others.
     """
     columns = range(0, X.shape[1], _COLUMNS)
-    parts = [_mean_and_variance(X[:, d : d + _COLUMNS], weight) for d in columns]
+    with np.errstate(over="ignore", invalid="ignore"):
+        parts = [_mean_and_variance(X[:, d : d + _COLUMNS], weight) for d in columns]
     origin, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
+    if not np.isfinite(variance).all():
+        raise ValueError(
+            f"column {int(np.argmin(np.isfinite(variance)))} holds values too large to be squared; "
+            "divide it by a large number first"
+        )
     # deviations of the size of the rounding of the entries are no variance
     noise = (8 * np.finfo(X.dtype).eps * np.abs(origin)) ** 2
     positive = variance > noise

@@ -5,7 +5,6 @@ z ~ pi,   x | z = k ~ p(x | theta_k)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,15 +29,17 @@ from mixfold.families.gaussian import (
     Scores,
     dense_rows,
 )
+from mixfold.math.frame import Frame
 from mixfold.math.seeding import distinct
 from mixfold.math.softmax import choose, clamp, entropies, normalise
 from mixfold.mixing.free import FreeWeights
+from mixfold.models.rows import informative, tiles, with_labels, without_empty_rows
 from mixfold.models.starts import KMeansStart, Sample, Start
 
 # beyond this a coordinate is no parameter but the overflow of an extrapolation
 COORDINATE_LIMIT = 1e4
-# a tile of the general route, dense, is about this large
-_TILE_BYTES = 2**21
+# how often a component that lost its rows is moved before it is dropped
+MAX_RESEEDS = 3
 
 
 @record
@@ -114,14 +115,14 @@ class Mixture:
     # ------------------------------------------------ start
 
     def initialise(self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0) -> MixtureParams:
-        block = _informative(pilot.block)
+        block = with_labels(informative(pilot.block), self.n_components)
         given = self.given
         if given.means is not None and given.covariances is not None and given.weights is not None:
-            frame = self.family.frame(dense_rows(block.X), block.weights())
+            frame = self._frame(pilot, dense_rows(block.X), block.weights())
             components = self.family.from_covariances(frame, given.means, given.covariances)
             return MixtureParams(given.weights, components)
         X, weight, labels = distinct(dense_rows(block.X), block.weights(), block.y)
-        frame = self.family.frame(X, weight)
+        frame = self._frame(pilot, X, weight)
         U = frame.enter(X)
         missing = np.isnan(U)
         sample = Sample(np.where(missing, 0.0, U), weight, labels)
@@ -133,6 +134,30 @@ class Mixture:
         components = self.family.from_sample(frame, sample.U, resp)
         weights = self.mixing.posterior(resp.sum(axis=0) + 1e-3 * weight.sum() / self.n_components)
         return self._with_given(MixtureParams(weights, components))
+
+    def _frame(self, pilot: Pilot, X: Array, weight: Array) -> Frame:
+        """The frame of a fit; a column that varies only outside the sample has its own scale."""
+        frame = self.family.frame(X, weight)
+        if pilot.minimum is None or pilot.maximum is None or not self.family.scales_columns:
+            return frame
+        constant = np.nanmax(X, axis=0) == np.nanmin(X, axis=0)
+        spread = pilot.maximum - pilot.minimum
+        hidden = constant & (spread > 0)
+        # of n sampled rows none differs: at most about one in n does
+        return replace(frame, scale=np.where(hidden, spread / np.sqrt(len(X)), frame.scale))
+
+    def reframed(self, params: MixtureParams, pilot: Pilot) -> MixtureParams:
+        """The same mixture in the frame of other data."""
+        block = informative(pilot.block)
+        frame = self._frame(pilot, dense_rows(block.X), block.weights())
+        old = params.components
+        if np.array_equal(frame.origin, old.frame.origin) and np.array_equal(
+            frame.scale, old.frame.scale
+        ):
+            return params
+        means, covariances = old.frame.leave(old.means), self.family.covariances(old)
+        components = self.family.from_covariances(frame, means, covariances)
+        return MixtureParams(params.weights, components)
 
     def _with_given(self, params: MixtureParams) -> MixtureParams:
         given, family, old = self.given, self.family, params.components
@@ -147,16 +172,16 @@ class Mixture:
         return MixtureReading(self.mixing.mode(params.weights), self.family.mode(params.components))
 
     def expect(self, reading: MixtureReading, block: Block, rng: RowRandom) -> MixtureStats:
-        block = without_empty_rows(block)
+        block = with_labels(without_empty_rows(block), self.n_components)
         fused = self.family.fused(block, reading.components, reading.log_weights)
         if fused is not None:
             moments, sums = fused
             return MixtureStats(
                 sums.moments[:, 0], moments, sums.log_likelihood, sums.entropy, sums.weight
             )
-        tiles = (self._expect_tile(reading, tile) for tile in _tiles(block))
-        total = next(tiles)
-        for part in tiles:
+        parts = (self._expect_tile(reading, tile) for tile in tiles(block, self.n_components))
+        total = next(parts)
+        for part in parts:
             total = total + part
         return total
 
@@ -176,7 +201,14 @@ class Mixture:
 
     def log_joint(self, reading: MixtureReading, block: Block) -> Array:
         """log pi_k p(x_n | k), (n, K)."""
-        return self.family.log_density(block, reading.components) + reading.log_weights
+        log_density = self.family.log_density(block, reading.components)
+        far = np.flatnonzero(np.isnan(log_density).any(axis=1))
+        if far.size:  # products of entries overflowed: differences from the means may not
+            X = np.asarray(dense_rows(block.X)[far], dtype=float)
+            with np.errstate(over="ignore", invalid="ignore"):
+                again = self.family.scores(Block(X, complete=block.complete), reading.components)
+            log_density[far] = np.nan_to_num(again.log_density, nan=-np.inf)
+        return log_density + reading.log_weights
 
     # ------------------------------------------------ M step
 
@@ -205,12 +237,11 @@ class Mixture:
         self, params: MixtureParams, empty: Array, events: tuple[Event, ...], context: Context
     ) -> Update[MixtureParams]:
         """Move components that lost all their rows to rows that the mixture explains badly."""
-        if not self.reseed or context.pilot is None:
-            return Update(
-                params,
-                events
-                + _told("drop", "lost all its rows and has weight 0 from here on", empty, context),
-            )
+        moved = [e.component for e in context.events if e.kind == "reseed"]
+        tired = any(moved.count(k) >= MAX_RESEEDS for k in empty)
+        if not self.reseed or context.pilot is None or tired:
+            told = _told("drop", "lost all its rows and has weight 0 from here on", empty, context)
+            return Update(params, events + told)
         pilot = context.pilot.block
         reading = self.prepare(params)
         log_density, _ = normalise(self.log_joint(reading, pilot))
@@ -283,7 +314,7 @@ class Mixture:
         self, params: MixtureParams, n: int, rng: np.random.Generator
     ) -> tuple[Array, Array]:
         """n rows and the components they came from."""
-        labels = choose(np.tile(params.weights, (n, 1)), rng.random(n))
+        labels = np.searchsorted(np.cumsum(params.weights)[:-1], rng.random(n), side="right")
         normals = rng.standard_normal((n, params.components.n_features))
         return self.family.sample(params.components, labels, normals), labels
 
@@ -325,31 +356,3 @@ class Mixture:
 
 def _told(kind: str, what: str, which: Array, context: Context) -> tuple[Event, ...]:
     return tuple(Event(kind, f"component {k} {what}", context.iteration, int(k)) for k in which)
-
-
-def without_empty_rows(block: Block) -> Block:
-    """Rows with nothing observed say nothing: they get weight zero."""
-    if block.complete or not isinstance(block.X, np.ndarray):
-        return block
-    empty = np.isnan(block.X).all(axis=1)
-    return replace(block, weight=np.where(empty, 0.0, block.weights())) if empty.any() else block
-
-
-def _informative(block: Block) -> Block:
-    """The rows with anything observed."""
-    block = without_empty_rows(block)
-    keep = np.flatnonzero(block.weights() > 0)
-    if len(keep) == block.n_rows:
-        return block
-    y = None if block.y is None else block.y[keep]
-    return replace(block, X=block.X[keep], y=y, weight=block.weights()[keep])
-
-
-def _tiles(block: Block) -> Iterator[Block]:
-    sparse = not isinstance(block.X, np.ndarray)
-    width = max(1, block.X.nnz // max(1, block.n_rows)) if sparse else block.X.shape[1]
-    rows = int(np.clip(_TILE_BYTES // (8 * width), 64, 8192))
-    if not block.complete:
-        rows = block.n_rows  # the more rows, the more share a pattern
-    for first in range(0, block.n_rows, rows):
-        yield block.part(first, first + rows)
