@@ -107,12 +107,14 @@ class GaussianMixture(MixtureEstimator):
     --------
     >>> import numpy as np
     >>> from mixfold import GaussianMixture
-    >>> X = np.array([[1, 2], [1, 4], [1, np.nan], [10, 2], [10, 4], [np.nan, 0.5]])
-    >>> mixture = GaussianMixture(2, covariance_type="tied-diag", random_state=0).fit(X)
-    >>> mixture.predict([[0, 0], [12, 3]]) == mixture.predict([[1, 2], [10, 2]])
-    array([ True,  True])
-    >>> mixture.impute([[10, np.nan]]).round(1)
-    array([[10. ,  2.2]])
+    >>> X = np.random.default_rng(0).normal(size=(200, 2))
+    >>> X[100:] += 8  # a second cluster
+    >>> X[::7, 1] = np.nan  # and missing entries
+    >>> mixture = GaussianMixture(2, random_state=0).fit(X)
+    >>> mixture.weights_.round(2)
+    array([0.5, 0.5])
+    >>> mixture.impute([[8, np.nan]]).round(0)
+    array([[8., 8.]])
     """
 
     _constraints: ClassVar[rule.Constraints] = {
