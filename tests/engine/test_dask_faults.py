@@ -120,7 +120,9 @@ def test_rows_that_kill_every_worker_are_an_error(client: Any, tmp_path: Path) -
     source = make_source("dask array")
     task, executor = make_task(tmp_path, at=3000, times=1000), DaskExecutor(client)
     set_allowed_failures(client, 0)
-    with pytest.raises(ClusterError, match="died one after the other on the same rows"):
+    # which of the two is seen first is a race between the scheduler and the client
+    either = r"died one after the other on the same rows|lost \d+ times during one pass"
+    with pytest.raises(ClusterError, match=either):
         executor.map_reduce(task, source)
     assert 1 <= len(list(tmp_path.iterdir())) <= dask_executor.RETRIES + 1
     # The executor is none the worse for it.

@@ -156,8 +156,16 @@ def test_error_of_the_source_is_passed_on(n_jobs: int) -> None:
         ThreadExecutor(n_jobs).map_reduce(total, Broken(9))
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A shell lets what it runs in the background ignore SIGINT; Python then does too."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_keyboard_interrupt_ends_the_pass(n_jobs: int) -> None:
+def test_keyboard_interrupt_ends_the_pass(n_jobs: int, interruptible: None) -> None:
     """The signal arrives during a block; the pass ends with it and the executor lives on."""
     lock = threading.Lock()
     under_way = 0
