@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from mixfold.families import GAUSSIAN
-from mixfold.models.mixture import Given, Mixture
+from mixfold.models.given import Given
+from mixfold.models.mixture import Mixture
 from mixfold.models.starts import STARTS, KMeansStart, Sample
 from mixfold.testing import Case
 from mixfold.testing.compare import require_same

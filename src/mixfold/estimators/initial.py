@@ -8,7 +8,7 @@ import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.families import GAUSSIAN
-from mixfold.models.mixture import Given
+from mixfold.models.given import Given
 
 
 def given_start(estimator: Any, n_features: int) -> Given:

@@ -14,15 +14,13 @@ import numpy as np
 from scipy.sparse import issparse
 
 from mixfold.contracts import Array, Block, Metric
+from mixfold.families.component import Scores, dense_rows
 from mixfold.families.gaussian import (
     AMPLIFICATION_LIMIT,
-    LOG_2PI,
     DiagonalMetric,
     GaussianFamily,
     GaussianParams,
     Moments,
-    Scores,
-    dense_rows,
     flat,
     share,
     tile_width,
@@ -36,7 +34,7 @@ from mixfold.math.lifted import (
     seen_square_features,
     square_features,
 )
-from mixfold.math.symmetric import LOG_LIMIT
+from mixfold.math.symmetric import LOG_2PI, LOG_LIMIT
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mixfold.contracts import Array, Block, record
+from mixfold.families.component import Scores, dense_rows
 from mixfold.families.gaussian import (
     AMPLIFICATION_LIMIT,
-    LOG_2PI,
     GaussianFamily,
     GaussianParams,
     Moments,
-    Scores,
-    dense_rows,
     flat,
     tile_width,
 )
@@ -33,7 +31,7 @@ from mixfold.math.missing import (
     conditional_scatter,
     patterns_of,
 )
-from mixfold.math.symmetric import factorise, log_determinants, pack
+from mixfold.math.symmetric import LOG_2PI, factorise, log_determinants, pack
 from mixfold.math.triangular import squared_norms, weighted_gram
 
 # beyond this many columns the packed products of a tile leave the cache and cost more than they
@@ -175,7 +173,8 @@ class DenseGaussian(GaussianFamily):
         centred = DenseReading(
             frame, means, reading.whiten, reading.constant, np.full(len(means), np.inf)
         )
-        return self.estimate(self._sum(_Work(U), resp, centred), start)[0]
+        params: GaussianParams = self.estimate(self._sum(_Work(U), resp, centred), start)[0]
+        return params
 
     @abstractmethod
     def _unit(self, n_components: int, n_features: int) -> Array:

@@ -18,7 +18,10 @@ class SphericalGaussian(AxisGaussian):
     """p(x | k) = N(x; mu_k, v_k I)."""
 
     name: ClassVar[str] = "spherical"
-    scales_columns: ClassVar[bool] = False
+
+    @property
+    def scales_columns(self) -> bool:
+        return False
 
     def frame(self, X: Array, weight: Array) -> Frame:
         return uniform(frame_of(X, weight))

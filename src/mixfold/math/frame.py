@@ -58,6 +58,14 @@ def frame_of(X: Array, weight: Array) -> Frame:
     return Frame(origin, np.sqrt(np.where(positive, variance, common)))
 
 
+def frame_about_zero(X: Array, weight: Array) -> Frame:
+    """Origin zero and the root mean square of each column, for models without means."""
+    centred = frame_of(X, weight)
+    with np.errstate(over="ignore"):
+        scale = np.hypot(centred.origin, centred.scale)
+    return Frame(np.zeros_like(centred.origin), scale)
+
+
 def _mean_and_variance(X: Array, weight: Array) -> tuple[Array, Array]:
     """Of the observed entries of some columns; 0 where there are none."""
     seen = ~np.isnan(X)

@@ -9,6 +9,7 @@ from mixfold.contracts import Array
 
 # logarithms of scales beyond this come from extrapolations gone astray; exp stays finite
 LOG_LIMIT = 60.0
+LOG_2PI = float(np.log(2 * np.pi))
 
 
 def pack(matrices: Array) -> Array:

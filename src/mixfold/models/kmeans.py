@@ -27,7 +27,7 @@ from mixfold.contracts import (
     Update,
     record,
 )
-from mixfold.families.gaussian import dense_rows
+from mixfold.families.component import dense_rows
 from mixfold.math import assignment, sparse_assignment
 from mixfold.math.centres import Centres
 from mixfold.math.frame import Frame

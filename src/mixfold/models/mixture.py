@@ -22,17 +22,12 @@ from mixfold.contracts import (
     Update,
     record,
 )
-from mixfold.families.gaussian import (
-    GaussianFamily,
-    GaussianParams,
-    Moments,
-    Scores,
-    dense_rows,
-)
+from mixfold.families.component import ComponentFamily, Scores, dense_rows
 from mixfold.math.frame import Frame
 from mixfold.math.seeding import distinct
 from mixfold.math.softmax import choose, clamp, entropies, normalise
 from mixfold.mixing.free import FreeWeights
+from mixfold.models.given import Given
 from mixfold.models.rows import informative, tiles, with_labels, without_empty_rows
 from mixfold.models.starts import KMeansStart, Sample, Start
 
@@ -48,7 +43,7 @@ class MixtureParams:
     """Mixing weights (K,) and the parameters of the components."""
 
     weights: Array
-    components: GaussianParams
+    components: Any
 
     @property
     def n_components(self) -> int:
@@ -67,7 +62,7 @@ class MixtureStats(Stats):
     """``counts`` (K,) of the mixing, moments of the family, and the parts of the objective."""
 
     counts: Array
-    components: Moments
+    components: Any
     log_likelihood: float
     entropy: float
     weight: float
@@ -87,26 +82,12 @@ class MixtureMetric:
         return np.concatenate([weights, self.components.solve(gradient[K:])])
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
-    """Parts of a start that the user prescribes, in data coordinates."""
-
-    weights: Array | None = None
-    means: Array | None = None
-    covariances: Array | None = None
-
-    @property
-    def free(self) -> bool:
-        """Whether nothing is prescribed."""
-        return self.weights is None and self.means is None and self.covariances is None
-
-
 @dataclass(frozen=True)
 class Mixture:
     """A mixture model: what an engine needs to fit it, and nothing of a particular fit."""
 
     n_components: int
-    family: GaussianFamily
+    family: ComponentFamily
     mixing: FreeWeights = field(default_factory=FreeWeights)
     start: Start = field(default_factory=KMeansStart)
     given: Given = field(default_factory=Given)
@@ -116,11 +97,9 @@ class Mixture:
 
     def initialise(self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0) -> MixtureParams:
         block = with_labels(informative(pilot.block), self.n_components)
-        given = self.given
-        if given.means is not None and given.covariances is not None and given.weights is not None:
+        if self.given.complete:
             frame = self._frame(pilot, dense_rows(block.X), block.weights())
-            components = self.family.from_covariances(frame, given.means, given.covariances)
-            return MixtureParams(given.weights, components)
+            return self._with_given(frame, None)
         X, weight, labels = distinct(dense_rows(block.X), block.weights(), block.y)
         frame = self._frame(pilot, X, weight)
         U = frame.enter(X)
@@ -133,7 +112,17 @@ class Mixture:
             sample.U[missing] = (resp @ centres / weight[:, None])[missing]
         components = self.family.from_sample(frame, sample.U, resp)
         weights = self.mixing.posterior(resp.sum(axis=0) + 1e-3 * weight.sum() / self.n_components)
-        return self._with_given(MixtureParams(weights, components))
+        params = MixtureParams(weights, components)
+        return params if self.given.free else self._with_given(frame, params)
+
+    def _with_given(self, frame: Frame, free: MixtureParams | None) -> MixtureParams:
+        given = self.given
+        weights = given.weights
+        if weights is None:
+            assert free is not None
+            weights = free.weights
+        components = given.components(self.family, frame, None if free is None else free.components)
+        return MixtureParams(weights, components)
 
     def _frame(self, pilot: Pilot, X: Array, weight: Array) -> Frame:
         """The frame of a fit; a column that varies only outside the sample has its own scale."""
@@ -150,21 +139,10 @@ class Mixture:
         """The same mixture in the frame of other data."""
         block = informative(pilot.block)
         frame = self._frame(pilot, dense_rows(block.X), block.weights())
-        old = params.components
-        if np.array_equal(frame.origin, old.frame.origin) and np.array_equal(
-            frame.scale, old.frame.scale
-        ):
+        old = params.components.frame
+        if np.array_equal(frame.origin, old.origin) and np.array_equal(frame.scale, old.scale):
             return params
-        means, covariances = old.frame.leave(old.means), self.family.covariances(old)
-        components = self.family.from_covariances(frame, means, covariances)
-        return MixtureParams(params.weights, components)
-
-    def _with_given(self, params: MixtureParams) -> MixtureParams:
-        given, family, old = self.given, self.family, params.components
-        means = old.frame.leave(old.means) if given.means is None else given.means
-        covariances = family.covariances(old) if given.covariances is None else given.covariances
-        weights = params.weights if given.weights is None else given.weights
-        return MixtureParams(weights, family.from_covariances(old.frame, means, covariances))
+        return MixtureParams(params.weights, self.family.reframed(params.components, frame))
 
     # ------------------------------------------------ E step
 
@@ -179,7 +157,8 @@ class Mixture:
             return MixtureStats(
                 sums.moments[:, 0], moments, sums.log_likelihood, sums.entropy, sums.weight
             )
-        parts = (self._expect_tile(reading, tile) for tile in tiles(block, self.n_components))
+        per_row = self.family.numbers_per_row(self.n_components, block.X.shape[1])
+        parts = (self._expect_tile(reading, tile) for tile in tiles(block, per_row))
         total = next(parts)
         for part in parts:
             total = total + part
@@ -220,18 +199,25 @@ class Mixture:
         events = tuple(
             Event(
                 "floor",
-                f"the covariance of component {k} reached the floor of {self.family.floor:g} "
-                "relative to the data (duplicated rows, too few rows, or collinear columns)",
+                self.family.floor_words(int(k)),
                 context.iteration,
                 int(k),
             )
             for k in np.flatnonzero(touched)
         )
         fresh = MixtureParams(weights, components)
-        empty = (stats.counts <= 10 * np.finfo(float).eps * stats.weight) & (params.weights > 0)
+        empty = (stats.counts <= self._least(stats, context)) & (params.weights > 0)
         if empty.any():
             return self._repair(fresh, np.flatnonzero(empty), events, context)
         return Update(fresh, events)
+
+    def _least(self, stats: MixtureStats, context: Context) -> Array:
+        """The weight (K,) below which a component counts as without rows."""
+        least = np.full(self.n_components, 10 * np.finfo(float).eps * stats.weight)
+        if context.pilot is None or not self.reseed:
+            return least
+        unit = context.pilot.total_weight / context.pilot.total_rows
+        return np.maximum(least, self.family.least_rows(self.n_components) * unit)
 
     def _repair(
         self, params: MixtureParams, empty: Array, events: tuple[Event, ...], context: Context
@@ -300,11 +286,11 @@ class Mixture:
         self, scores: Scores, resp: Array, reading: MixtureReading, rows: slice, lacking: Array,
         rng: RowRandom,
     ) -> Array:  # fmt: skip
-        size = reading.components.means.shape[1]
+        size = self.family.normals_per_row(reading.components.means.shape[1])
         chosen = choose(resp, rng.uniform(rows)[lacking, 0])
         # column 0 chose the component: a normal made of the same bits would follow the choice
         normals = rng.normal(rows, size + 1)[lacking, 1:]
-        U = np.empty((len(lacking), size))
+        U = np.empty((len(lacking), reading.components.means.shape[1]))
         for k in np.unique(chosen):
             mine = chosen == k
             U[mine] = self.family.completed(scores, reading.components, int(k), normals)[mine]
@@ -315,7 +301,8 @@ class Mixture:
     ) -> tuple[Array, Array]:
         """n rows and the components they came from."""
         labels = np.searchsorted(np.cumsum(params.weights)[:-1], rng.random(n), side="right")
-        normals = rng.standard_normal((n, params.components.n_features))
+        size = self.family.normals_per_row(params.components.n_features)
+        normals = rng.standard_normal((n, size))
         return self.family.sample(params.components, labels, normals), labels
 
     def condition(self, params: MixtureParams, known: Array, values: Array) -> MixtureParams:

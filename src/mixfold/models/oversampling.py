@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from mixfold.contracts import Array, Block, Pilot
-from mixfold.families.gaussian import dense_rows
+from mixfold.families.component import dense_rows
 from mixfold.math.centres import Centres
 from mixfold.models.kmeans import KMeansModel, KMeansStats
 from mixfold.models.kmeans_starts import CandidateCentres, sample_rows

@@ -1,0 +1,215 @@
+"""E step of rows without missing entries: two matrix products over all components.
+
+With a_k = whiten_k (u - mu_k) the log density is linear in (u, u^2) but for |a_k|^2 / 2, so one
+product with the stacked (whiten_k, mu_k / psi_k) scores all components, and one product of the
+rows with the stacked (r_k a_k, r_k) sums them.
+"""
+
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mixfold.contracts import Array, Block
+from mixfold.families.factor.reading import AMPLIFICATION_LIMIT, FactorReading
+from mixfold.families.factor.records import FactorSums, Latents, no_latents
+from mixfold.math.compiled import kernel
+from mixfold.math.exponential import exp_nonpositive
+from mixfold.math.lifted import Sums
+from mixfold.math.low_rank import log_density
+from mixfold.math.tiles import row_fields
+
+# rows of a tile: enough that the sums are written seldom, few enough for the cache
+TILE_ROWS = 512
+_FAR = np.float32(-1e3)
+
+
+def can_lift(block: Block, reading: FactorReading) -> bool:
+    """Whether the fast route is exact enough for these components, and fit for this block."""
+    dense = isinstance(block.X, np.ndarray)
+    return dense and block.complete and reading.amplification <= AMPLIFICATION_LIMIT
+
+
+class Lift:
+    """The stacked matrices of the fast route, in the precision of its arithmetic."""
+
+    def __init__(self, reading: FactorReading, dtype: Any) -> None:
+        K, D, d = reading.shape
+        precision = 1 / reading.noise
+        linear = reading.means * precision
+        theta = np.concatenate([reading.parts.whiten, linear[:, None]], axis=1)
+        self.theta = theta.reshape(K * (d + 1), D).astype(dtype)
+        shift = np.einsum("kdj,kj->kd", reading.parts.whiten, reading.means)
+        self.shift = np.ascontiguousarray(shift.astype(dtype))
+        self.constant = (reading.constant - 0.5 * (linear * reading.means).sum(axis=1)).astype(
+            dtype
+        )
+        self.precision = (precision[:, :1] if reading.isotropic else precision).astype(dtype)
+        self.origin = reading.frame.origin
+        self.inverse_scale = 1 / reading.frame.scale
+        self.dtype = dtype
+
+    def enter(self, X: Array) -> Array:
+        """Frame coordinates; the difference is taken in double precision."""
+        return ((X - self.origin) * self.inverse_scale).astype(self.dtype, copy=False)
+
+    def products(self, U: Array) -> tuple[Array, Array, Array]:
+        """(n, K (d + 1)) products, squares as they are summed, and weighted squares (n, K)."""
+        one = self.precision.shape[1] == 1
+        squares = np.einsum("nd,nd->n", U, U)[:, None] if one else U * U
+        return U @ self.theta.T, squares, squares @ self.precision.T
+
+
+@kernel
+def _scores(P, quadratic, shift, constant, out):
+    """Log densities; P keeps the whitened latents."""
+    K, d = shift.shape
+    for n in range(P.shape[0]):
+        for k in range(K):
+            at = k * (d + 1)
+            norm = P[n, at + d] * 2 - quadratic[n, k]
+            for i in range(d):
+                a = P[n, at + i] - shift[k, i]
+                P[n, at + i] = a
+                norm += a * a
+            out[n, k] = constant[k] + norm / 2
+
+
+@kernel
+def _share(P, L, weight, labels, first, n_factors, R, sums):
+    """Log densities (n, K) -> weighted responsibilities R; P becomes (r a, r)."""
+    n_rows, K = L.shape
+    for n in range(n_rows):
+        label = labels[first + n] if labels.size else -1
+        w = weight[first + n] if weight.size else 1.0
+        if label >= 0:
+            for k in range(K):
+                if k != label:
+                    L[n, k] = -np.inf
+        top = L[n].max()
+        total, spread = 0.0, 0.0
+        for k in range(K):
+            gap = L[n, k] - top
+            e = exp_nonpositive(gap)
+            R[n, k] = e
+            total += e
+            spread += e * max(gap, _FAR)
+        log_total = np.log(total)
+        sums[0] += w * (top + log_total)
+        sums[1] += w * (log_total - spread / total)
+        sums[2] += w
+        for k in range(K):
+            r = R[n, k] * (w / total)
+            R[n, k] = r
+            at = k * (n_factors + 1)
+            for i in range(n_factors):
+                P[n, at + i] *= r
+            P[n, at + n_factors] = r
+
+
+def lifted_pass(
+    block: Block, reading: FactorReading, log_weights: Array
+) -> tuple[FactorSums, Sums]:
+    """Responsibilities and sums of a dense block, a tile at a time."""
+    K, D, d = reading.shape
+    dtype = reading.arithmetic(block.X.dtype)
+    lift = Lift(reading, dtype)
+    weight, labels = row_fields(block)
+    constant = (lift.constant + log_weights).astype(dtype)
+    total, count, totals = np.zeros((D, K * (d + 1))), np.zeros(K), np.zeros(3)
+    squares = np.zeros((K, lift.precision.shape[1]))
+    part = np.empty((D, K * (d + 1)), dtype)
+    for first in range(0, block.n_rows, TILE_ROWS):
+        U = lift.enter(block.X[first : first + TILE_ROWS])
+        P, square, quadratic = lift.products(U)
+        L, R = np.empty(quadratic.shape, dtype), np.empty(quadratic.shape, dtype)
+        _scores(P, quadratic, lift.shift, constant, L)
+        _share(P, L, weight, labels, first, d, R, totals)
+        np.matmul(U.T, P, out=part)
+        total += part
+        squares += R.T @ square
+        count += R.sum(axis=0, dtype=float)
+    sums = _about_means(reading, count, total.reshape(D, K, d + 1), squares)
+    return sums, Sums(count[:, None], float(totals[0]), float(totals[1]), float(totals[2]))
+
+
+def _about_means(reading: FactorReading, count: Array, total: Array, squares: Array) -> FactorSums:
+    """Sums about the origin of the frame, moved to the means."""
+    _, D, d = reading.shape
+    means, whiten = reading.means, reading.parts.whiten
+    first = total[:, :, d].T
+    # sum r a, with a about the means already
+    a = np.einsum("kij,kj->ki", whiten, first - count[:, None] * means)
+    cross = np.moveaxis(total[:, :, :d], 0, 1) - means[:, :, None] * a[:, None]
+    squares = squares if squares.shape[1] == D else np.repeat(squares / D, D, axis=1)
+    deviation = first - count[:, None] * means
+    squares = squares - means * (first + deviation)
+    return whitened_sums(reading, count, deviation, squares, a, cross)
+
+
+def whitened_sums(
+    reading: FactorReading, count: Array, first: Array, squares: Array, a: Array, cross: Array
+) -> FactorSums:
+    """Statistics of complete rows from sums of r a (K, d) and r (u - mu) a' (K, D, d)."""
+    K, D, d = reading.shape
+    back = reading.parts.back
+    if reading.isotropic:
+        squares = np.repeat(squares.mean(axis=1, keepdims=True), D, axis=1)
+    inner = reading.parts.whiten @ cross
+    spread = 0.5 * (inner + np.swapaxes(inner, 1, 2)) + count[:, None, None] * np.eye(d)
+    latents = Latents(
+        count,
+        np.einsum("kij,kj->ki", back, a),
+        back @ spread @ np.swapaxes(back, 1, 2),
+    )
+    return FactorSums(
+        first,
+        squares,
+        cross @ np.swapaxes(back, 1, 2),
+        latents,
+        latents,
+        no_latents(K, D if reading.holes else 0, d),
+        reading.means,
+    )
+
+
+def lifted_scores(block: Block, reading: FactorReading) -> tuple[Array, Array]:
+    """Log densities (n, K) and whitened latents (n, K, d) of a dense block."""
+    K, _, d = reading.shape
+    lift = Lift(reading, reading.arithmetic(block.X.dtype))
+    out = np.empty((block.n_rows, K), lift.dtype)
+    latents = np.empty((block.n_rows, K, d), lift.dtype)
+    for first in range(0, block.n_rows, TILE_ROWS):
+        rows = slice(first, first + TILE_ROWS)
+        P, _, quadratic = lift.products(lift.enter(block.X[rows]))
+        _scores(P, quadratic, lift.shift, lift.constant, out[rows])
+        latents[rows] = P.reshape(len(P), K, d + 1)[:, :, :d]
+    return out.astype(float), latents.astype(float)
+
+
+def careful_scores(U: Array, reading: FactorReading) -> tuple[Array, Array]:
+    """The same for rows in frame coordinates, a component at a time, without cancellation."""
+    K, _, d = reading.shape
+    out, latents = np.empty((len(U), K)), np.empty((len(U), K, d))
+    jacobian = reading.frame.log_scale.sum()
+    for k in range(K):
+        out[:, k], latents[:, k] = log_density(
+            U, reading.means[k], reading.loadings[k], reading.noise[k], reading.parts, k
+        )
+    return out - jacobian, latents
+
+
+def careful_sums(U: Array, latents: Array, resp: Array, reading: FactorReading) -> FactorSums:
+    """Statistics of complete rows with their whitened latents and weighted responsibilities."""
+    K, D, d = reading.shape
+    first, squares, cross = np.empty((K, D)), np.empty((K, D)), np.empty((K, D, d))
+    for k in range(K):
+        deviation = U - reading.means[k]
+        r = resp[:, k]
+        first[k], squares[k] = r @ deviation, r @ deviation**2
+        cross[k] = deviation.T @ (r[:, None] * latents[:, k])
+    a = np.einsum("nk,nki->ki", resp, latents)
+    return whitened_sums(reading, resp.sum(axis=0), first, squares, a, cross)

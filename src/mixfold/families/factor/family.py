@@ -1,0 +1,155 @@
+"""Components with a few factors each: probabilistic PCA, factor analysis, and their mixtures.
+
+    z ~ N(0, I_d),   x | z, k ~ N(W_k z + mu_k, Psi_k),   Psi_k diagonal
+
+What the components share, and whether the columns of one do, is said by ``noise`` and
+``loadings``. No D x D matrix is made, whatever D.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mixfold.contracts import Array, Block
+from mixfold.families.component import Scores, dense_rows
+from mixfold.families.factor import complete, holed
+from mixfold.families.factor.holed import HoledRows
+from mixfold.families.factor.reading import FactorReading, read
+from mixfold.families.factor.records import FactorParams, FactorSums, moved
+from mixfold.families.factor.steps import FactorSteps
+from mixfold.math.frame import Frame
+from mixfold.math.lifted import Sums
+from mixfold.math.low_rank import conditional, draw
+from mixfold.math.row_posteriors import unpack_lower
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A tile in frame coordinates: ``whole`` rows with whitened latents, and the ``lacking``."""
+
+    U: Array
+    whole: Array
+    latents: Array
+    lacking: Array
+    rows: HoledRows | None
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """Of the latents: log densities (n, K), means (n, K, d), covariances (K, d, d) or, where
+    entries are missing, (n, K, d, d)."""
+
+    log_density: Array
+    means: Array
+    covariances: Array
+
+
+@dataclass(frozen=True)
+class FactorFamily(FactorSteps):
+    """Factor components; parameters are those of ``FactorSteps``."""
+
+    # ------------------------------------------------ E step
+
+    def mode(self, params: FactorParams) -> FactorReading:
+        return read(params, not self.noise.own_columns, self.holes)
+
+    def fused(
+        self, block: Block, reading: FactorReading, log_weights: Array
+    ) -> tuple[FactorSums, Sums] | None:
+        if not complete.can_lift(block, reading):
+            return None
+        return complete.lifted_pass(block, reading, log_weights)
+
+    def log_density(self, block: Block, reading: FactorReading) -> Array:
+        if complete.can_lift(block, reading):
+            return complete.lifted_scores(block, reading)[0]
+        return self.scores(block, reading).log_density
+
+    def scores(self, tile: Block, reading: FactorReading) -> Scores:
+        U = reading.frame.enter(dense_rows(tile.X))
+        lacks = np.zeros(len(U), bool) if tile.complete else np.isnan(U).any(axis=1)
+        whole, lacking = np.flatnonzero(~lacks), np.flatnonzero(lacks)
+        out = np.empty((len(U), len(reading.means)))
+        out[whole], latents = complete.careful_scores(U[whole], reading)
+        rows = None
+        if lacking.size:
+            out[lacking], rows = holed.holed_scores(U[lacking], reading)
+        return Scores(out, Work(U, whole, latents, lacking, rows))
+
+    def moments(self, scores: Scores, resp: Array, reading: FactorReading) -> FactorSums:
+        work: Work = scores.work
+        whole = work.whole
+        sums = complete.careful_sums(work.U[whole], work.latents, resp[whole], reading)
+        if work.rows is None:
+            return sums
+        if not self.holes:
+            raise ValueError(
+                "a row has missing entries, and the model was told that there are none; "
+                "begin the fit with the rows that have some"
+            )
+        return sums + holed.holed_sums(work.rows, resp[work.lacking], reading)
+
+    def about_frame(self, moments: FactorSums) -> FactorSums:
+        return moved(moments, np.zeros_like(moments.origin))
+
+    # ------------------------------------------------ using a fit
+
+    def posterior(self, block: Block, reading: FactorReading) -> Posterior:
+        """What the rows say about their latents, under each component."""
+        if complete.can_lift(block, reading):
+            log_density, a = complete.lifted_scores(block, reading)
+            return Posterior(log_density, _unwhitened(a, reading), reading.parts.covariances)
+        scores = self.scores(block, reading)
+        work: Work = scores.work
+        means = np.empty((len(work.U), *reading.parts.back.shape[:2]))
+        means[work.whole] = _unwhitened(work.latents, reading)
+        if work.rows is None:
+            return Posterior(scores.log_density, means, reading.parts.covariances)
+        means[work.lacking] = work.rows.z
+        shape = (len(means), *reading.parts.back.shape)
+        covariances = np.broadcast_to(reading.parts.covariances, shape).copy()
+        covariances[work.lacking] = unpack_lower(work.rows.covariance, means.shape[-1])
+        return Posterior(scores.log_density, means, covariances)
+
+    def completed(
+        self, scores: Scores, reading: FactorReading, component: int, normals: Array | None
+    ) -> Array:
+        work: Work = scores.work
+        out = work.U.copy()
+        if work.rows is None:
+            return out
+        rows, k = work.rows, component
+        z = rows.z[:, k]
+        size = z.shape[1]
+        noise: Array | float = 0.0
+        if normals is not None:
+            own = normals[work.lacking]
+            roots = np.linalg.cholesky(unpack_lower(rows.covariance[:, k], size))
+            z = z + np.einsum("nij,nj->ni", roots, own[:, out.shape[1] :])
+            noise = own[:, : out.shape[1]] * np.sqrt(reading.noise[k])
+        filled = reading.means[k] + z @ reading.loadings[k].T + noise
+        out[work.lacking] = np.where(rows.mask > 0, rows.U, filled)
+        return out
+
+    def condition(
+        self, params: FactorParams, known: Array, values: Array
+    ) -> tuple[Array, FactorParams]:
+        frame = params.frame
+        rest = np.setdiff1d(np.arange(params.n_features), known)
+        given = (values - frame.origin[known]) / frame.scale[known]
+        log_density, means, loadings = conditional(
+            params.loadings, params.noise, params.means, known, given
+        )
+        remaining = Frame(frame.origin[rest], frame.scale[rest])
+        return log_density, FactorParams(remaining, means, loadings, params.noise[:, rest])
+
+    def sample(self, params: FactorParams, labels: Array, normals: Array) -> Array:
+        rows = draw(params.loadings, params.noise, params.means, labels, normals)
+        return params.frame.leave(rows)
+
+
+def _unwhitened(a: Array, reading: FactorReading) -> Array:
+    """E[z | x] (n, K, d) of whitened latents."""
+    return np.asarray(np.einsum("kij,nkj->nki", reading.parts.back, a))

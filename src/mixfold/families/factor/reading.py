@@ -1,0 +1,62 @@
+"""What the E step of factor components reads, made once per pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixfold.contracts import Array
+from mixfold.families.factor.records import FactorParams
+from mixfold.math.frame import Frame
+from mixfold.math.low_rank import LowRank, low_rank
+from mixfold.math.symmetric import LOG_2PI
+
+# Mean over the columns of (size of an entry)^2 / noise up to which a quadratic form may be made of
+# sums that cancel: eps times this is what a column loses.
+AMPLIFICATION_LIMIT = 1e6
+# and in float32
+AMPLIFICATION_LIMIT_32 = 1e2
+
+
+@dataclass(frozen=True, slots=True)
+class FactorReading:
+    """``constant`` (K,) is the log density of a complete row without its quadratic form.
+
+    ``isotropic``: the noise of a component is the same in all columns; ``holes``: statistics keep
+    the entries of rows with missing ones apart.
+    """
+
+    frame: Frame
+    means: Array
+    loadings: Array
+    noise: Array
+    parts: LowRank
+    constant: Array
+    amplification: float
+    isotropic: bool
+    holes: bool
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """K, D, d."""
+        return self.loadings.shape
+
+    def arithmetic(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
+        """float32 data keep float32 unless it would cost too many digits."""
+        single = dtype == np.float32 and self.amplification <= AMPLIFICATION_LIMIT_32
+        return np.dtype(np.float32 if single else np.float64)
+
+
+def read(params: FactorParams, isotropic: bool, holes: bool) -> FactorReading:
+    parts = low_rank(params.loadings, params.noise)
+    size = params.n_features
+    constant = -0.5 * (size * LOG_2PI + parts.log_det) - params.frame.log_scale.sum()
+    variance = params.noise + (params.loadings**2).sum(axis=2)
+    reach = (np.abs(params.means) + np.sqrt(variance)) ** 2 / params.noise
+    worst = float(reach.mean(axis=1).max())
+    return FactorReading(
+        params.frame, params.means, params.loadings, params.noise, parts, constant, worst,
+        isotropic, holes,
+    )  # fmt: skip

@@ -1,0 +1,84 @@
+"""The M step of loadings: rows regressed on their latents.
+
+Per component k and entry j, with moments about the means of the rows that show the entry,
+
+    w_kj = Cov[z z]^-1 Cov[z x_j],   v_kj = Var[x_j] - 2 w'Cov[z x_j] + w'Cov[z z] w
+
+Without missing entries Cov[z z] is the same for all j, which is then one entry (J = 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mixfold.contracts import Array
+from mixfold.families.factor.records import FactorSums, Latents, entries
+
+_TINY = float(np.finfo(float).tiny)
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """Moments of the rows and latents: ``count`` (K, J), means ``x`` (K, D) and ``z`` (K, J, d),
+    covariances ``xz`` (K, D, d) and ``zz`` (K, J, d, d). ``xx`` (K, D) is a sum, not a mean: of
+    columns that share a noise variance only their total is known."""
+
+    count: Array
+    x: Array
+    z: Array
+    xx: Array
+    xz: Array
+    zz: Array
+
+
+def regression(sums: FactorSums, fixed_means: bool) -> Regression:
+    """Moments per unit of weight; about ``sums.origin`` itself if the means are fixed there."""
+    seen = entries(sums)
+    n = np.maximum(seen.count, _TINY)
+    x, z = sums.first / n, seen.first / n[..., None]
+    if fixed_means:
+        x, z = np.zeros_like(x), np.zeros_like(z)
+    return Regression(
+        seen.count,
+        x,
+        z,
+        sums.squares - seen.count * x**2,
+        sums.cross / n[..., None] - x[..., None] * z,
+        _covariance(seen, n, z),
+    )
+
+
+def _covariance(latents: Latents, n: Array, mean: Array) -> Array:
+    zz = latents.second / n[..., None, None] - mean[..., :, None] * mean[..., None, :]
+    return np.asarray(0.5 * (zz + np.swapaxes(zz, -1, -2)))
+
+
+def latent_prior(rows: Latents, fixed_means: bool) -> tuple[Array, Array]:
+    """Mean (K, d) and covariance (K, d, d) that the posteriors of all rows have together."""
+    n = np.maximum(rows.count, _TINY)
+    mean = rows.first / n[:, None]
+    if fixed_means:
+        mean = np.zeros_like(mean)
+    return mean, _covariance(rows, n, mean)
+
+
+def unexplained(moments: Regression, loadings: Array) -> Array:
+    """Sums (K, D) of squares that any loadings (K, D, d) leave to the noise."""
+    if moments.zz.shape[1] == 1:
+        spread = loadings @ moments.zz[:, 0]
+    else:
+        spread = np.einsum("kjde,kje->kjd", moments.zz, loadings)
+    gain = ((spread - 2 * moments.xz) * loadings).sum(axis=-1)
+    return np.asarray(moments.xx + moments.count * gain)
+
+
+def solve_rows(zz: Array, xz: Array) -> Array:
+    """w with zz w = xz for (K, J, d, d) and (K, D, d), J = 1 or D."""
+    if zz.shape[-1] == 0:
+        return xz
+    if zz.shape[1] == 1:
+        solved = np.linalg.solve(zz[:, 0], np.swapaxes(xz, 1, 2))
+        return np.ascontiguousarray(np.swapaxes(solved, 1, 2))
+    return np.asarray(np.linalg.solve(zz, xz[..., None])[..., 0])

@@ -1,0 +1,88 @@
+"""Gradient of the likelihood of factor components, and the curvature of the complete data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mixfold.contracts import Array, record
+from mixfold.families.factor.loadings import Loadings
+from mixfold.families.factor.noise import Noise
+from mixfold.families.factor.records import FactorParams, FactorSums, Latents, entries
+
+_TINY = float(np.finfo(float).tiny)
+
+
+@record
+@dataclass(frozen=True, slots=True)
+class FactorMetric:
+    """Inverse information of the complete data: blocks for each row of loadings, else diagonal.
+
+    ``means`` and ``noise`` are flat; ``inverse`` (L, J, d, d) times ``variance`` (L, D) is that
+    of the loadings.
+    """
+
+    means: Array
+    inverse: Array
+    variance: Array
+    noise: Array
+
+    def solve(self, gradient: Array) -> Array:
+        L, D = self.variance.shape
+        size = self.inverse.shape[-1]
+        first, last = self.means.size, self.means.size + L * D * size
+        slope = gradient[first:last].reshape(L, D, size)
+        if self.inverse.shape[1] == 1:
+            loadings = slope @ self.inverse[:, 0]
+        else:
+            loadings = np.einsum("ljde,lje->ljd", self.inverse, slope)
+        return np.concatenate(
+            [
+                gradient[:first] / self.means,
+                (loadings * self.variance[..., None]).ravel(),
+                gradient[last:] / self.noise,
+            ]
+        )
+
+
+def slopes(
+    params: FactorParams, sums: FactorSums, noise: Noise, loadings: Loadings, fixed_means: bool
+) -> tuple[Array, FactorMetric]:
+    """By Fisher's identity, from the sums at ``params`` (about their means).
+
+    Coordinates are the means (unless fixed), one copy of the loadings, and logs of the noise.
+    """
+    seen = entries(sums)
+    W, psi = params.loadings, params.noise
+    spread = _times(seen.second, W)
+    by_mean = (sums.first - (seen.first * W).sum(axis=-1)) / psi
+    by_loading = loadings.gather((sums.cross - spread) / psi[..., None])
+    left = sums.squares + ((spread - 2 * sums.cross) * W).sum(axis=-1)
+    by_noise = noise.gather(0.5 * (left / psi - seen.count))
+    count = np.broadcast_to(seen.count, psi.shape)
+    metric = FactorMetric(
+        np.zeros(0) if fixed_means else np.maximum(count / psi, _TINY).ravel(),
+        *_information(seen, psi, loadings),
+        np.maximum(noise.gather(0.5 * count), _TINY).ravel(),
+    )
+    parts = [by_loading.ravel(), by_noise.ravel()]
+    return np.concatenate(parts if fixed_means else [by_mean.ravel(), *parts]), metric
+
+
+def _times(second: Array, W: Array) -> Array:
+    if second.shape[1] == 1:
+        return np.asarray(W @ second[:, 0])
+    return np.asarray(np.einsum("kjde,kje->kjd", second, W))
+
+
+def _information(seen: Latents, psi: Array, loadings: Loadings) -> tuple[Array, Array]:
+    """The inverse of sum_k E[zz'] / psi, as ``inverse`` and ``variance`` of the metric."""
+    size = seen.second.shape[-1]
+    trace = np.trace(seen.second, axis1=-2, axis2=-1)[..., None, None]
+    second = seen.second + (_TINY + 1e-12 * trace / max(size, 1)) * np.eye(size)
+    if not loadings.tied:
+        return (np.linalg.inv(second) if size else second), psi
+    shape = (*psi.shape, size, size)
+    weighted = loadings.gather(np.broadcast_to(second, shape) / psi[..., None, None])
+    return (np.linalg.inv(weighted) if size else weighted), np.ones((1, psi.shape[1]))

@@ -1,0 +1,219 @@
+"""How factor components start, and their M step; the family itself is in ``family``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from mixfold.contracts import Array
+from mixfold.families.component import ComponentFamily
+from mixfold.families.factor import start
+from mixfold.families.factor.loadings import Loadings, OwnLoadings
+from mixfold.families.factor.noise import DiagonalNoise, Noise
+from mixfold.families.factor.records import FactorParams, FactorSums, moved
+from mixfold.families.factor.regression import Regression, latent_prior, regression, unexplained
+from mixfold.families.factor.slopes import FactorMetric, slopes
+from mixfold.math.frame import Frame, frame_about_zero, frame_of, uniform
+from mixfold.math.symmetric import LOG_LIMIT
+
+_TINY = float(np.finfo(float).tiny)
+
+
+@dataclass(frozen=True)
+class FactorSteps(ComponentFamily):
+    """Factor components, as far as they are estimated.
+
+    Parameters
+    ----------
+    factors : tuple of int
+        Factors of each component; a single one is for all.
+    noise, loadings
+        What entries and components share.
+    holes : bool
+        Whether rows with missing entries will be learned from.
+    fixed_means : bool
+        All means are zero, in data coordinates.
+    expand : bool
+        Whether an M step also lets the prior of the latents vary and then absorbs it (PX-EM):
+        far faster where the noise is small, but statistics of earlier passes are then in other
+        latent coordinates.
+    """
+
+    factors: tuple[int, ...] = (1,)
+    noise: Noise = field(default_factory=DiagonalNoise)
+    loadings: Loadings = field(default_factory=OwnLoadings)
+    holes: bool = False
+    fixed_means: bool = False
+    expand: bool = True
+
+    name: ClassVar[str] = "factor"
+
+    @property
+    def size(self) -> int:
+        """d: factors of the component that has most."""
+        return max(self.factors)
+
+    @property
+    def scales_columns(self) -> bool:
+        return self.noise.own_columns
+
+    def numbers_per_row(self, n_components: int, n_features: int) -> int:
+        return 4 * n_features + n_components * (self.size + 1) ** 2
+
+    def normals_per_row(self, n_features: int) -> int:
+        return n_features + self.size
+
+    def _own(self, n_components: int) -> Array:
+        """Factors (K,) of each component."""
+        return np.broadcast_to(np.array(self.factors), (n_components,))
+
+    def least_rows(self, n_components: int) -> Array:
+        return self._own(n_components) + 2.0 if n_components > 1 else np.zeros(1)
+
+    def n_free(self, n_components: int, n_features: int) -> int:
+        means = 0 if self.fixed_means else n_components * n_features
+        loadings = self.loadings.n_free(self._own(n_components), n_features)
+        return means + loadings + self.noise.n_free(n_components, n_features)
+
+    # ------------------------------------------------ parameters
+
+    def frame(self, X: Array, weight: Array) -> Frame:
+        frame = frame_about_zero(X, weight) if self.fixed_means else frame_of(X, weight)
+        return frame if self.scales_columns else uniform(frame)
+
+    def reframed(self, params: FactorParams, frame: Frame) -> FactorParams:
+        ratio = params.frame.scale / frame.scale
+        means = frame.enter(params.frame.leave(params.means))
+        loadings, noise = params.loadings * ratio[:, None], params.noise * ratio**2
+        return FactorParams(frame, means, loadings, noise)
+
+    def from_sample(self, frame: Frame, U: Array, resp: Array) -> FactorParams:
+        fixed = np.zeros(U.shape[1]) if self.fixed_means else None
+        axes_of = start.pooled_axes if self.loadings.tied else start.shared_axes
+        all_axes = axes_of(U, resp, self.size, fixed)
+        means = np.stack([axes.mean for axes in all_axes])
+        pairs = [
+            start.loadings_and_noise(axes, int(own), self.size)
+            for axes, own in zip(all_axes, self._own(len(means)), strict=True)
+        ]
+        loadings = np.stack([pair[0] for pair in pairs])
+        noise = np.empty_like(means)
+        for k, (weight, (_, mean_noise)) in enumerate(zip(resp.T, pairs, strict=True)):
+            weight = weight if weight.any() else resp.sum(axis=1)
+            mine = weight > 0
+            variances = weight[mine] @ (U[mine] - means[k]) ** 2 / weight.sum()
+            noise[k] = start.column_noise(variances, loadings[k], mean_noise)
+        shared = self.noise.gather(noise) / self.noise.gather(np.ones_like(noise))
+        noise = self.noise.spread(np.maximum(shared, self.floor), noise.shape)
+        return FactorParams(frame, means, loadings, noise)
+
+    def estimate(self, moments: FactorSums, previous: FactorParams) -> tuple[FactorParams, Array]:
+        fit = regression(moments, self.fixed_means)
+        loadings = self.loadings.estimate(fit, previous.noise)
+        noise, low = self._noise(fit, loadings, previous)
+        prior_mean, prior = latent_prior(moments.rows, self.fixed_means)
+        shift = -fit.z + prior_mean[:, None] if self.expand else -fit.z
+        means = moments.origin + fit.x + (loadings * shift).sum(axis=-1)
+        if self.expand and self.size:
+            loadings = loadings @ self._root(prior, moments.rows.count)
+        params = FactorParams(previous.frame, means, loadings, noise)
+        return self._settled(params, fit, previous), np.asarray(low.any(axis=1))
+
+    def _noise(
+        self, fit: Regression, loadings: Array, previous: FactorParams
+    ) -> tuple[Array, Array]:
+        """Noise under the floor's constraint, and which entries are at it."""
+        shape = previous.noise.shape
+        count = np.broadcast_to(fit.count, shape)
+        total = self.noise.gather(count)
+        left = self.noise.gather(unexplained(fit, loadings))
+        pooled = left / np.maximum(total, _TINY)
+        known = self.noise.spread(total > 0, shape)
+        noise = self.noise.spread(np.maximum(pooled, self.floor), shape)
+        low = self.noise.spread(pooled < self.floor, shape) & known
+        return np.where(known, noise, previous.noise), low
+
+    def _root(self, prior: Array, count: Array) -> Array:
+        """Factors (K, d, d) of the latent covariances; the identity where there are no rows."""
+        empty = (count <= 0)[:, None, None]
+        prior = np.where(empty, np.eye(self.size), prior)
+        return np.linalg.cholesky(self.loadings.pooled(prior, count))
+
+    def _settled(
+        self, params: FactorParams, fit: Regression, previous: FactorParams
+    ) -> FactorParams:
+        """Components without rows stay; entries that a component never saw are those of all."""
+        lost = fit.count <= 0
+        if not lost.any():
+            return params
+        empty: Array = np.asarray(lost.all(axis=1))
+        unseen = np.broadcast_to(lost, params.means.shape) & ~empty[:, None]
+        weight = np.where(np.broadcast_to(lost, unseen.shape), 0.0, fit.count)
+        total = weight.sum(axis=0)
+        pooled = (weight * params.means).sum(axis=0) / np.maximum(total, _TINY)
+        means = np.where(unseen & (total > 0), pooled, params.means)
+        loadings = params.loadings
+        if not self.loadings.tied:
+            loadings = np.where(empty[:, None, None], previous.loadings, loadings)
+            loadings = np.where(unseen[..., None], 0.0, loadings)
+        return FactorParams(
+            params.frame,
+            np.where(empty[:, None], previous.means, means),
+            loadings,
+            np.where(empty[:, None], previous.noise, params.noise),
+        )
+
+    def floor_words(self, component: int) -> str:
+        return (
+            f"noise of component {component} reached the floor of {self.floor:g} relative to the "
+            "data (a Heywood case: a column that the factors explain wholly, duplicated or too "
+            "few rows, or collinear columns)"
+        )
+
+    def place(self, params: FactorParams, where: Array, points: Array) -> FactorParams:
+        means, loadings, noise = params.means.copy(), params.loadings.copy(), params.noise.copy()
+        rest = np.setdiff1d(np.arange(len(means)), where)
+        own = self._own(len(means))
+        for k, point in zip(where, points, strict=True):
+            if rest.size:  # a neighbour's shape, with the factors that this one may have
+                near = rest[np.argmin(((means[rest] - point) ** 2).sum(axis=1))]
+                loadings[k], noise[k] = loadings[near], noise[near]
+                loadings[k, :, own[k] :] = 0.0
+            if not self.fixed_means:
+                means[k] = point
+        return FactorParams(params.frame, means, loadings, noise)
+
+    def keep(self, params: FactorParams, which: Array) -> FactorParams:
+        return FactorParams(
+            params.frame, params.means[which], params.loadings[which], params.noise[which]
+        )
+
+    # ------------------------------------------------ extrapolation
+
+    def coordinates(self, params: FactorParams) -> Array:
+        parts = [self.loadings.reduced(params.loadings), np.log(self.noise.reduced(params.noise))]
+        if not self.fixed_means:
+            parts.insert(0, params.means)
+        return np.concatenate([part.ravel() for part in parts])
+
+    def from_coordinates(self, params: FactorParams, vector: Array) -> FactorParams:
+        own = self.loadings.reduced(params.loadings)
+        start_at = 0 if self.fixed_means else params.means.size
+        means = params.means if self.fixed_means else vector[:start_at].reshape(params.means.shape)
+        free = np.arange(self.size) < self._own(len(params.means))[:, None, None]
+        loadings = vector[start_at : start_at + own.size].reshape(own.shape)
+        logs = np.clip(vector[start_at + own.size :], -LOG_LIMIT, LOG_LIMIT)
+        shared = np.maximum(np.exp(logs), self.floor)
+        noise = shared.reshape(self.noise.reduced(params.noise).shape)
+        return FactorParams(
+            params.frame,
+            means,
+            np.where(free, np.broadcast_to(loadings, params.loadings.shape), 0.0),
+            self.noise.spread(noise, params.noise.shape),
+        )
+
+    def derivatives(self, params: FactorParams, moments: FactorSums) -> tuple[Array, FactorMetric]:
+        sums = moved(moments, params.means)
+        return slopes(params, sums, self.noise, self.loadings, self.fixed_means)
