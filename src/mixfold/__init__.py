@@ -11,20 +11,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mixfold.estimators.base import DegenerateWarning as DegenerateWarning
+    from mixfold.estimators.factor_analysis import FactorAnalysis as FactorAnalysis
     from mixfold.estimators.gaussian_mixture import GaussianMixture as GaussianMixture
     from mixfold.estimators.kmeans import KMeans as KMeans
+    from mixfold.estimators.mixture_of_factor_analyzers import (
+        MixtureOfFactorAnalyzers as MixtureOfFactorAnalyzers,
+    )
+    from mixfold.estimators.mixture_of_ppca import MixtureOfPPCA as MixtureOfPPCA
+    from mixfold.estimators.ppca import PPCA as PPCA
     from mixfold.store import load as load
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "DegenerateWarning": "mixfold.estimators.base",
+    "FactorAnalysis": "mixfold.estimators.factor_analysis",
     "GaussianMixture": "mixfold.estimators.gaussian_mixture",
     "KMeans": "mixfold.estimators.kmeans",
+    "MixtureOfFactorAnalyzers": "mixfold.estimators.mixture_of_factor_analyzers",
+    "MixtureOfPPCA": "mixfold.estimators.mixture_of_ppca",
+    "PPCA": "mixfold.estimators.ppca",
     "load": "mixfold.store",
 }
 
-__all__ = ["DegenerateWarning", "GaussianMixture", "KMeans", "load"]
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:

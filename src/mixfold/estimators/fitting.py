@@ -60,6 +60,15 @@ class FittingEstimator(MixfoldEstimator):
     # ------------------------------------------------ a data set
 
     def _fit(self, source: Source, max_iter: int | None = None) -> Fit:
+        executor, seed, pilot = self._survey(source)
+        model = self._model(source.n_features)
+        result = self._climbed(model, source, executor, pilot, seed, max_iter)
+        # a first batch need not converge: others follow
+        self._keep(result, source, seed, quiet=max_iter is not None)
+        return result
+
+    def _survey(self, source: Source) -> tuple[Executor, int, Pilot]:
+        """Where the rows are visited, the seed, and a sample of the rows, once they are checked."""
         executor = self._executor(source)
         seed = seed_from(self.random_state)
         checkpoint = self._checkpoint()
@@ -68,20 +77,26 @@ class FittingEstimator(MixfoldEstimator):
         pilot = draw_pilot(source, executor, pilot_size(source, self._size), seed)
         self._check_columns(pilot)
         self._check_rows(pilot.total_rows)
-        model = self._model(source.n_features)
-        result = fit(
+        self._look(pilot)
+        return executor, seed, pilot
+
+    def _look(self, pilot: Pilot) -> None:
+        """What a model has to know about the data before it is made; by default nothing."""
+
+    def _climbed(
+        self, model: Any, source: Source, executor: Executor, pilot: Pilot, seed: int,
+        max_iter: int | None = None,
+    ) -> Fit:  # fmt: skip
+        return fit(
             self._informed(model, source, executor, pilot, seed),
             source,
             executor,
             self._plan(seed, max_iter),
             pilot=pilot,
-            checkpoint=checkpoint,
+            checkpoint=self._checkpoint(),
             progress=Progress(int(self.verbose), self.verbose_interval),
             **self._continued(model, pilot),
         )
-        # a first batch need not converge: others follow
-        self._keep(result, source, seed, quiet=max_iter is not None)
-        return result
 
     def _keep(self, result: Fit, source: Source, seed: int, quiet: bool) -> None:
         self._params = result.params
@@ -111,9 +126,13 @@ class FittingEstimator(MixfoldEstimator):
 
     # ------------------------------------------------ a stream
 
+    def _stream_model(self, n_features: int) -> Any:
+        """The model whose statistics of successive batches may be blended."""
+        return self._model(n_features)
+
     def _learn_batch(self, source: Source, first: bool) -> None:
         """One step of the stepwise schedule; the parameters come from a fit or an earlier batch."""
-        model = self._model(self.n_features_in_)
+        model = self._stream_model(self.n_features_in_)
         keys = RowKeys(self._stream[0], 0)
         task = partial(model.expect, model.prepare(self._params), rng=keys)
         stats = self._executor(source).map_reduce(task, source)

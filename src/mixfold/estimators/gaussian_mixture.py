@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from numbers import Integral
 from typing import Any, ClassVar, Self
 
-import numpy as np
-from sklearn.utils.validation import check_is_fitted
-
-from mixfold.contracts import Array
 from mixfold.engine.acceleration import ACCELERATIONS
 from mixfold.estimators import constraints as rule
 from mixfold.estimators.initial import given_start
@@ -132,6 +126,7 @@ class GaussianMixture(MixtureEstimator):
         "time_budget": (rule.nothing(), rule.number(0, open_end=True)),
         "checkpoint": (rule.nothing(), rule.path()),
     }
+    _shape_names: ClassVar[str] = "n_components or covariance_type"
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_", "lower_bound_",
         "lower_bounds_", "events_", "_dtype", "_stream", "_schedule",
@@ -204,74 +199,11 @@ class GaussianMixture(MixtureEstimator):
         self.precisions_ = precisions.astype(self._dtype)
         self.precisions_cholesky_ = factors.astype(self._dtype)
 
-    def condition(self, columns: Sequence[Any] | Any, values: Any) -> Self:
-        """The distribution of the other columns, given values of some: again a fitted mixture.
+    def _fits(self, model: Mixture) -> bool:
+        components = self._params.components
+        shape = (self.n_components, self.n_features_in_)
+        wanted = self._family().scatter_shape(*shape)
+        return components.means.shape == shape and components.scatter.shape == wanted
 
-        Parameters
-        ----------
-        columns : int or str, or a sequence of them
-            The columns that are known, by position or, if the mixture was fitted to a table, by
-            name.
-        values : float or sequence of float
-            Their values.
-
-        Returns
-        -------
-        GaussianMixture
-            Over the remaining columns, in their order.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from mixfold import GaussianMixture
-        >>> X = np.random.default_rng(0).normal(size=(500, 2)) @ [[1, 2], [0, 1]]
-        >>> GaussianMixture().fit(X).condition(0, 1.5).means_.round(1)
-        array([[3.]])
-        """
-        check_is_fitted(self)
-        known = self._positions(columns)
-        given = np.atleast_1d(np.asarray(values, dtype=float))
-        if given.shape != known.shape:
-            raise ValueError(
-                f"values must have one number per column: {known.size} columns, values of shape "
-                f"{given.shape}"
-            )
-        if not np.isfinite(given).all():
-            raise ValueError("values must be finite; leave out the columns that are unknown")
-        if known.size >= self.n_features_in_:
-            raise ValueError(
-                f"at least one of the {self.n_features_in_} columns must remain, got {known.size} "
-                "known ones"
-            )
-        rest = np.setdiff1d(np.arange(self.n_features_in_), known)
-        other = type(self)(**self.get_params(deep=False))
-        # starts prescribed for all columns mean nothing for some of them
-        other.set_params(weights_init=None, means_init=None, precisions_init=None)
-        other._params = self._model(self.n_features_in_).condition(self._params, known, given)
-        other.n_features_in_ = rest.size
-        if hasattr(self, "feature_names_in_"):
-            other.feature_names_in_ = self.feature_names_in_[rest]
-        other._copy_fit(self)
-        return other
-
-    def _positions(self, columns: Any) -> Array:
-        """Columns by name or position as distinct positions."""
-        wanted = [columns] if isinstance(columns, str) or np.ndim(columns) == 0 else list(columns)
-        names = list(getattr(self, "feature_names_in_", []))
-        out = []
-        for column in wanted:
-            if isinstance(column, str):
-                if column not in names:
-                    raise ValueError(f"unknown column {column!r}; the columns are {names}")
-                out.append(names.index(column))
-            elif not isinstance(column, Integral) or isinstance(column, bool):
-                raise ValueError(f"columns must be names or whole numbers, got {column!r}")
-            elif not -self.n_features_in_ <= int(column) < self.n_features_in_:
-                raise ValueError(
-                    f"column {column} is out of range: there are {self.n_features_in_} columns"
-                )
-            else:
-                out.append(int(column) % self.n_features_in_)
-        if not out or len(set(out)) < len(out):
-            raise ValueError(f"columns must be distinct and at least one, got {wanted}")
-        return np.array(out)
+    def _without_start(self) -> Self:
+        return self.set_params(weights_init=None, means_init=None, precisions_init=None)

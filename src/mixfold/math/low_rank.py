@@ -91,3 +91,17 @@ def draw(loadings: Array, noise: Array, means: Array, labels: Array, normals: Ar
         mine = labels == k
         out[mine] += normals[mine, size:] @ loadings[k].T
     return np.asarray(out)
+
+
+def canonical_axes(loadings: Array, noise: Array) -> Array:
+    """Loadings turned so that W' Psi^-1 W is diagonal and decreasing, (K, D, d).
+
+    The entry of largest modulus in each column is positive.
+    """
+    if loadings.shape[-1] == 0:
+        return loadings
+    gram = np.swapaxes(loadings / noise[..., None], -1, -2) @ loadings
+    _, turn = np.linalg.eigh(gram)
+    turned = loadings @ turn[..., ::-1]
+    largest = np.take_along_axis(turned, np.abs(turned).argmax(axis=-2)[..., None, :], axis=-2)
+    return np.asarray(turned * np.where(largest < 0, -1.0, 1.0))

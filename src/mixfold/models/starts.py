@@ -77,6 +77,15 @@ def _one_column(sample: Sample, rng: np.random.Generator) -> Sample:
     return Sample(sample.U[:, chosen : chosen + 1], sample.weight, sample.labels)
 
 
+def kmeans_shares(
+    sample: Sample, n_components: int, rng: np.random.Generator, n_steps: int = 10
+) -> Array:
+    """k-means++ and a few Lloyd steps."""
+    centres = _seed(sample, n_components, rng)
+    assigned, _ = lloyd(sample.U, sample.weight, centres, n_steps, sample.labels)
+    return one_hot(assigned, n_components)
+
+
 @dataclass(frozen=True, slots=True)
 class KMeansStart:
     """k-means++ and a few Lloyd steps, in turn on the scaled columns, on whitened data, and on one
@@ -88,10 +97,7 @@ class KMeansStart:
         self, sample: Sample, n_components: int, rng: np.random.Generator, attempt: int
     ) -> Array:
         views = (lambda: sample, lambda: _whitened(sample), lambda: _one_column(sample, rng))
-        view = views[attempt % 3]()
-        centres = _seed(view, n_components, rng)
-        assigned, _ = lloyd(view.U, view.weight, centres, self.n_steps, view.labels)
-        return one_hot(assigned, n_components)
+        return kmeans_shares(views[attempt % 3](), n_components, rng, self.n_steps)
 
 
 @dataclass(frozen=True, slots=True)

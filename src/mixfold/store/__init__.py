@@ -35,8 +35,12 @@ Path = str | os.PathLike[str]
 
 # The estimators that a file may name, and where they live: the allow-list of `load`.
 ESTIMATORS: dict[str, str] = {
+    "FactorAnalysis": "mixfold.estimators.factor_analysis",
     "GaussianMixture": "mixfold.estimators.gaussian_mixture",
     "KMeans": "mixfold.estimators.kmeans",
+    "MixtureOfFactorAnalyzers": "mixfold.estimators.mixture_of_factor_analyzers",
+    "MixtureOfPPCA": "mixfold.estimators.mixture_of_ppca",
+    "PPCA": "mixfold.estimators.ppca",
 }
 
 

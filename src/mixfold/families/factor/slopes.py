@@ -51,7 +51,7 @@ def slopes(
 ) -> tuple[Array, FactorMetric]:
     """By Fisher's identity, from the sums at ``params`` (about their means).
 
-    Coordinates are the means (unless fixed), one copy of the loadings, and logs of the noise.
+    Coordinates are the means (unless fixed), one copy of the loadings, and deviations of the noise.
     """
     seen = entries(sums)
     W, psi = params.loadings, params.noise
@@ -59,12 +59,13 @@ def slopes(
     by_mean = (sums.first - (seen.first * W).sum(axis=-1)) / psi
     by_loading = loadings.gather((sums.cross - spread) / psi[..., None])
     left = sums.squares + ((spread - 2 * sums.cross) * W).sum(axis=-1)
-    by_noise = noise.gather(0.5 * (left / psi - seen.count))
+    deviation = np.sqrt(noise.reduced(psi))
+    by_noise = noise.gather(left / psi - seen.count) / deviation
     count = np.broadcast_to(seen.count, psi.shape)
     metric = FactorMetric(
         np.zeros(0) if fixed_means else np.maximum(count / psi, _TINY).ravel(),
         *_information(seen, psi, loadings),
-        np.maximum(noise.gather(0.5 * count), _TINY).ravel(),
+        np.maximum(noise.gather(2 * count) / deviation**2, _TINY).ravel(),
     )
     parts = [by_loading.ravel(), by_noise.ravel()]
     return np.concatenate(parts if fixed_means else [by_mean.ravel(), *parts]), metric

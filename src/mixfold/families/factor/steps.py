@@ -16,7 +16,6 @@ from mixfold.families.factor.records import FactorParams, FactorSums, moved
 from mixfold.families.factor.regression import Regression, latent_prior, regression, unexplained
 from mixfold.families.factor.slopes import FactorMetric, slopes
 from mixfold.math.frame import Frame, frame_about_zero, frame_of, uniform
-from mixfold.math.symmetric import LOG_LIMIT
 
 _TINY = float(np.finfo(float).tiny)
 
@@ -193,7 +192,12 @@ class FactorSteps(ComponentFamily):
     # ------------------------------------------------ extrapolation
 
     def coordinates(self, params: FactorParams) -> Array:
-        parts = [self.loadings.reduced(params.loadings), np.log(self.noise.reduced(params.noise))]
+        """Means, loadings, and standard deviations of the noise.
+
+        Where the likelihood grows as a variance goes to zero (a Heywood case), its root is at an
+        ordinary maximum; its logarithm would have no end.
+        """
+        parts = [self.loadings.reduced(params.loadings), np.sqrt(self.noise.reduced(params.noise))]
         if not self.fixed_means:
             parts.insert(0, params.means)
         return np.concatenate([part.ravel() for part in parts])
@@ -204,8 +208,7 @@ class FactorSteps(ComponentFamily):
         means = params.means if self.fixed_means else vector[:start_at].reshape(params.means.shape)
         free = np.arange(self.size) < self._own(len(params.means))[:, None, None]
         loadings = vector[start_at : start_at + own.size].reshape(own.shape)
-        logs = np.clip(vector[start_at + own.size :], -LOG_LIMIT, LOG_LIMIT)
-        shared = np.maximum(np.exp(logs), self.floor)
+        shared = np.maximum(vector[start_at + own.size :] ** 2, self.floor)
         noise = shared.reshape(self.noise.reduced(params.noise).shape)
         return FactorParams(
             params.frame,

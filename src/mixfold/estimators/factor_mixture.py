@@ -1,0 +1,230 @@
+"""The shell of mixtures of factor models; the named estimators say which noise they have."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mixfold.contracts import Array
+from mixfold.engine.acceleration import ACCELERATIONS
+from mixfold.engine.loop import Plan
+from mixfold.estimators import constraints as rule
+from mixfold.estimators import latents
+from mixfold.estimators.latents import LatentEstimator
+from mixfold.estimators.mixture import MixtureEstimator
+from mixfold.estimators.sides import check_labels
+from mixfold.families.factor import FactorFamily, OwnLoadings, TiedLoadings
+from mixfold.families.factor.noise import Noise
+from mixfold.math.low_rank import low_rank
+from mixfold.models import factor_use
+from mixfold.models.factor_starts import FACTOR_STARTS
+from mixfold.models.mixture import Mixture
+
+_TIED = ("loadings", "noise")
+
+
+def _is_tied(value: Any) -> bool:
+    return isinstance(value, list | tuple) and set(value) <= set(_TIED)
+
+
+def _is_factors(value: Any) -> bool:
+    counts = value if isinstance(value, list | tuple | np.ndarray) else [value]
+    whole = rule.integer(0)
+    return len(counts) > 0 and all(whole.holds(count) for count in counts)
+
+
+class FactorMixture(LatentEstimator, MixtureEstimator):
+    """Base of MixtureOfPPCA and MixtureOfFactorAnalyzers."""
+
+    _shape_names: ClassVar[str] = "n_components or n_factors"
+    _constraints: ClassVar[rule.Constraints] = {
+        "n_components": (rule.integer(1),),
+        "n_factors": (rule.Rule("an int >= 0, or one for each component", _is_factors),),
+        "tied": (rule.Rule("some of ('loadings', 'noise')", _is_tied),),
+        "tol": (rule.number(0),),
+        "noise_floor": (rule.number(0),),
+        "max_iter": (rule.integer(0),),
+        "n_init": (rule.integer(1),),
+        "init_params": (rule.one_of(FACTOR_STARTS),),
+        "warm_start": (rule.boolean(),),
+        "verbose": (rule.integer(0), rule.boolean()),
+        "verbose_interval": (rule.integer(1),),
+        "acceleration": (rule.nothing(), rule.one_of(["auto", *ACCELERATIONS])),
+        "time_budget": (rule.nothing(), rule.number(0, open_end=True)),
+        "checkpoint": (rule.nothing(), rule.path()),
+    }
+    _stored: ClassVar[tuple[str, ...]] = (
+        "_params", "_holes", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_",
+        "lower_bound_", "lower_bounds_", "events_", "_dtype", "_stream", "_schedule",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        n_factors: Any = 1,
+        *,
+        tied: tuple[str, ...] = (),
+        tol: float = 1e-6,
+        noise_floor: float = 1e-6,
+        max_iter: int = 500,
+        n_init: int = 1,
+        init_params: str = "kmeans",
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        verbose_interval: int = 10,
+        acceleration: str | None = "auto",
+        executor: Any = "threads",
+        n_jobs: int | None = None,
+        time_budget: float | None = None,
+        checkpoint: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.n_factors = n_factors
+        self.tied = tied
+        self.tol = tol
+        self.noise_floor = noise_floor
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init_params = init_params
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
+        self.acceleration = acceleration
+        self.executor = executor
+        self.n_jobs = n_jobs
+        self.time_budget = time_budget
+        self.checkpoint = checkpoint
+
+    @abstractmethod
+    def _noise(self, tied: bool) -> Noise: ...
+
+    @property
+    def _factors(self) -> tuple[int, ...]:
+        return tuple(int(n) for n in np.atleast_1d(self.n_factors))
+
+    def _family(self, expand: bool = True, holes: bool | None = None) -> FactorFamily:
+        return FactorFamily(
+            floor=max(float(self.noise_floor), 1e-14),
+            factors=self._factors,
+            noise=self._noise("noise" in self.tied),
+            loadings=TiedLoadings() if "loadings" in self.tied else OwnLoadings(),
+            holes=getattr(self, "_holes", False) if holes is None else holes,
+            expand=expand,
+        )
+
+    def _model(self, n_features: int) -> Mixture:
+        return Mixture(self.n_components, self._family(), start=FACTOR_STARTS[self.init_params])
+
+    def _stream_model(self, n_features: int) -> Mixture:
+        return Mixture(self.n_components, self._family(expand=False, holes=True))
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        factors = self._factors
+        if len(factors) not in (1, self.n_components):
+            raise ValueError(
+                f"n_factors must be one number, or one for each of the {self.n_components} "
+                f"components; got {len(factors)} numbers"
+            )
+        if "loadings" in self.tied and len(set(factors)) > 1:
+            raise ValueError(
+                f"tied loadings have one number of factors for all components; got {factors}"
+            )
+
+    def _check_rows(self, n_rows: int) -> None:
+        super()._check_rows(n_rows)
+        most = max(self._factors)
+        if most > self.n_features_in_:
+            raise ValueError(
+                f"n_factors={most} must not exceed the number of columns, "
+                f"n_features = {self.n_features_in_}; lower n_factors"
+            )
+        if most >= n_rows:
+            raise ValueError(
+                f"n_factors={most} must be less than the number of rows of positive weight, "
+                f"n_samples = {n_rows}; lower n_factors or give more rows"
+            )
+
+    def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
+        one = self.n_components == 1
+        return Plan(
+            tol=self.tol,
+            max_iter=self.max_iter if max_iter is None else max_iter,
+            n_init=1 if one else self.n_init,
+            n_candidates=1 if one else FACTOR_STARTS[self.init_params].n_candidates,
+            acceleration=self._acceleration(),
+            time_budget=self.time_budget,
+            seed=seed,
+        )
+
+    def _fits(self, model: Mixture) -> bool:
+        shape = (self.n_components, self.n_features_in_, max(self._factors))
+        return bool(self._params.components.loadings.shape == shape)
+
+    def _publish_params(self) -> None:
+        params = self._canonical()
+        components = params.components
+        scale = components.frame.scale
+        self.weights_ = params.weights.astype(self._dtype)
+        self.means_ = components.frame.leave(components.means).astype(self._dtype)
+        self.loadings_ = (components.loadings * scale[:, None]).astype(self._dtype)
+        noise = components.noise * scale**2
+        self.noise_variance_ = self._published_noise(noise).astype(self._dtype)
+        parts = low_rank(components.loadings, components.noise)
+        self.latent_covariances_ = parts.covariances.astype(self._dtype)
+
+    @abstractmethod
+    def _published_noise(self, noise: Array) -> Array:
+        """Variances (K, D) in the shape in which users know them."""
+
+    # ------------------------------------------------ latents
+
+    def transform(self, X: Any, per_component: bool = False) -> Array:
+        """Expected latents of the rows.
+
+        Parameters
+        ----------
+        X : as in ``fit``
+        per_component : bool, default=False
+            False: the average over the components, by their probabilities. True: for each
+            component as if the row were its own.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_factors) or (n_samples, n_components, n_factors)
+        """
+        answer = latents.per_component if per_component else latents.expected
+        return np.concatenate(self._inferred(X, answer))
+
+    def inverse_transform(self, Z: Any, components: Any = None) -> Array:
+        """Rows at given latents, without noise.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, n_factors)
+        components : array-like of int of shape (n_samples,) or int, default=None
+            The component of each row. None: the average over the components by their weights,
+            which is the expected row when only the latents are known.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        Z = self._latent_rows(Z)
+        params = self._canonical()
+        shares = np.broadcast_to(params.weights, (len(Z), self.n_components))
+        if components is not None:
+            chosen = check_labels(np.broadcast_to(components, len(Z)), self.n_components)
+            if (chosen < 0).any():
+                raise ValueError("components must be known: numbers from 0 to n_components - 1")
+            shares = (chosen[:, None] == np.arange(self.n_components)).astype(float)
+        return factor_use.decode(params, Z, shares).astype(self._dtype)
+
+    def _check_state(self) -> None:
+        if not self._fits(self._model(self.n_features_in_)):
+            raise ValueError("parameters of another shape than the settings declare")
+        super()._check_state()
