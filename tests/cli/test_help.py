@@ -14,7 +14,10 @@ from mixfold.cli.registry import MODELS, find_model
 from .conftest import Outcome
 
 Run = Callable[..., Outcome]
-COMMANDS = ("fit", "predict", "score", "impute", "sample", "inspect", "demo")
+COMMANDS = (
+    "fit", "predict", "score", "impute", "transform", "reconstruct", "sample", "inspect", "demo",
+    "reproduce",
+)  # fmt: skip
 
 
 def test_the_program_lists_its_commands(run: Run) -> None:
@@ -50,6 +53,7 @@ def test_every_listed_model_exists_and_has_its_size() -> None:
     for name in MODELS:
         entry = find_model(name)
         assert entry.size in entry.parameters()
+        assert not entry.factors or entry.factors in entry.parameters()
         assert "random_state" in entry.parameters()
 
 

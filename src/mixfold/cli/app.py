@@ -10,12 +10,12 @@ from typing import Annotated, Any
 
 import typer
 
-from mixfold.cli import apply, demo, fit, inspect, sample
+from mixfold.cli import apply, demo, fit, inspect, project, reproduce, sample
 
 # Line breaks inside a paragraph are kept by the terminal: one string for each paragraph.
 _HELP = (
-    "Find groups in a table, and use them: assign rows, fill in missing entries, spot odd rows, "
-    "draw new ones.\n\n"
+    "Find groups and factors in a table, and use them: assign rows, reduce them to a few numbers, "
+    "fill in missing entries, spot odd rows, draw new ones.\n\n"
     "A table is a Parquet, CSV or npy file, or a folder of Parquet or CSV files; it may have "
     "missing entries and more rows than memory holds. A model file holds numbers and words, no "
     "code."
@@ -36,10 +36,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command in (fit.fit, apply.predict, apply.score, apply.impute, sample.sample):
+for _command in (
+    fit.fit,
+    apply.predict,
+    apply.score,
+    apply.impute,
+    project.transform,
+    project.reconstruct,
+    sample.sample,
+):
     app.command()(_command)
 app.command("inspect")(inspect.inspect_model)
 app.command("demo")(demo.demo)
+app.command("reproduce")(reproduce.reproduce)
 
 
 def _print_version(wanted: bool) -> None:

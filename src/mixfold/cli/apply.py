@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from mixfold.cli.data import feature_names, load_model, open_for, pieces, require
+from mixfold.cli.data import feature_names, load_model, require
 from mixfold.cli.options import (
     ColumnsOption,
     DataArgument,
@@ -17,13 +17,9 @@ from mixfold.cli.options import (
     QuietOption,
     SeedOption,
     TableOut,
-    split_columns,
 )
-from mixfold.cli.progress import row_progress
-from mixfold.cli.tables import TableWriter, check_output
+from mixfold.cli.rows import write_rows
 from mixfold.contracts import Source
-
-Task = Callable[[Source], Mapping[str, Any]]
 
 
 class Fill(StrEnum):
@@ -51,6 +47,7 @@ def predict(
     Example: [bold]mixfold predict groups.mixfold table.parquet --out labels.csv[/bold]
     """
     model = load_model(model_file)
+    require(model, "predict", "predict")
     soft = hasattr(model, "predict_proba")
     if proba:
         require(model, "predict_proba", "--proba")
@@ -64,7 +61,7 @@ def predict(
             table |= {f"probability_{k}": chances[:, k] for k in range(chances.shape[1])}
         return table
 
-    _write_rows("predict", model, file, out, columns, label, quiet)
+    write_rows("predict", model, file, out, columns, label, quiet)
 
 
 def score(
@@ -96,7 +93,7 @@ def score(
         total += float(values.sum())
         return {"log_density": values}
 
-    rows = _write_rows("score", model, file, out, columns, density, quiet)
+    rows = write_rows("score", model, file, out, columns, density, quiet)
     typer.echo(f"rows {rows}")
     typer.echo(f"log-density per row {total / rows:.6g}")
 
@@ -133,47 +130,4 @@ def impute(
         complete = model.impute(piece, method=method.value, random_state=random_state)
         return dict(zip(names, complete.T, strict=True))
 
-    _write_rows("impute", model, file, out, columns, fill, quiet)
-
-
-def _write_rows(
-    label: str,
-    model: Any,
-    file: Path,
-    out: Path | None,
-    columns: str | None,
-    task: Task,
-    quiet: bool,
-) -> int:
-    """Write ``task(piece)`` for each piece of the file, in row order; return the number of rows."""
-    names = split_columns(columns)
-    if out is None:
-        return _each_piece(label, open_for(model, file, names), task, None, quiet)
-    check_output(out)
-    source = open_for(model, file, names)
-    with TableWriter(out) as writer:
-        rows = _each_piece(label, source, task, writer, quiet)
-    if not quiet:
-        typer.echo(f"wrote {out} ({rows} rows)")
-    return rows
-
-
-def _each_piece(
-    label: str,
-    source: Source,
-    task: Task,
-    writer: TableWriter | None,
-    quiet: bool,
-) -> int:
-    rows = 0
-    with row_progress(label, source.n_samples, quiet) as advance:
-        for piece in pieces(source):
-            table = task(piece)
-            if writer is not None:
-                writer.write(table)
-            size = len(next(iter(table.values())))
-            rows += size
-            advance(size)
-    if rows == 0:
-        raise ValueError("The input has no rows; there is nothing to do.")
-    return rows
+    write_rows("impute", model, file, out, columns, fill, quiet)

@@ -65,9 +65,13 @@ def pieces(source: Source) -> Iterator[Source]:
 
 
 def require(model: Any, method: str, wanted_by: str) -> None:
-    """A usage error unless the model has ``method``."""
-    if not hasattr(model, method):
-        raise typer.BadParameter(
-            f"a {type(model).__name__} has no {method}; fit a gaussian-mixture for that.",
-            param_hint=wanted_by,
-        )
+    """A usage error unless the model has ``method``; it names the models that have."""
+    if hasattr(model, method):
+        return
+    from mixfold.cli.registry import MODELS
+
+    able = [name for name, entry in MODELS.items() if hasattr(entry.load(), method)]
+    raise typer.BadParameter(
+        f"a {type(model).__name__} has no {method}; fit one of these for that: {', '.join(able)}.",
+        param_hint=wanted_by,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,7 +35,22 @@ def fit(
     ] = "gaussian-mixture",
     components: Annotated[
         int | None,
-        typer.Option("--components", "-k", min=1, help="Number of groups. Default: the model's."),
+        typer.Option(
+            "--components",
+            "-k",
+            min=1,
+            help="Number of groups; for ppca and factor-analysis that of factors. Default: the "
+            "model's.",
+        ),
+    ] = None,
+    factors: Annotated[
+        int | None,
+        typer.Option(
+            "--factors",
+            "-d",
+            min=0,
+            help="Number of factors in each group, for the mixtures that have them.",
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -63,7 +79,13 @@ def fit(
     """
     entry = find_model(model)
     check_output(out, suffixes=())
-    estimator = entry.load()(**_parameters(entry, components, settings or [], seed))
+    _check_factors(model, entry, factors)
+    short = {
+        "--components": (entry.size, components),
+        "--factors": (entry.factors, factors),
+        "--seed": ("random_state", seed),
+    }
+    estimator = entry.load()(**_parameters(entry, settings or [], short))
     source = open_columns(file, split_columns(columns), weights)
     start = time.perf_counter()
     _fit(estimator, source, quiet)
@@ -85,15 +107,21 @@ def _fit(estimator: Any, source: Source, quiet: bool) -> None:
         estimator.set_params(verbose=verbose)
 
 
+def _check_factors(model: str, entry: ModelEntry, factors: int | None) -> None:
+    if factors is not None and not entry.factors:
+        able = ", ".join(name for name, other in MODELS.items() if other.factors)
+        raise typer.BadParameter(
+            f"{model} has no number of factors besides --components; it is for: {able}.",
+            param_hint="--factors",
+        )
+
+
 def _parameters(
-    entry: ModelEntry, components: int | None, words: list[str], seed: int | None
+    entry: ModelEntry, words: list[str], short: Mapping[str, tuple[str, Any]]
 ) -> dict[str, Any]:
     """Constructor arguments; the short options and ``--set`` may not contradict each other."""
     parameters = parse_settings(words, entry.parameters())
-    for option, name, value in (
-        ("--components", entry.size, components),
-        ("--seed", "random_state", seed),
-    ):
+    for option, (name, value) in short.items():
         if value is None:
             continue
         if name in parameters:

@@ -30,13 +30,13 @@ def inspect_model(
         return
     from rich.console import Console
 
-    from mixfold.cli.summary import component_table
+    from mixfold.cli.parts import parts_table
 
     # Values come from a file: shown as they are, never read as markup.
     console = Console(markup=False, highlight=False)
     console.print(_tree(str(model_file), content))
     if content["class"] is not None:
-        console.print(component_table(load_model(model_file)))
+        console.print(parts_table(load_model(model_file)))
 
 
 def _tree(label: str, content: Any) -> Any:

@@ -41,6 +41,44 @@ def row_progress(
         yield _line_writer(label, total)
 
 
+@contextmanager
+def step_progress(quiet: bool = False) -> Iterator[Callable[[int, int, str], None]]:
+    """Give a function to call before each step with those done, all of them, and what comes next.
+
+    Parameters
+    ----------
+    quiet : bool
+        Show nothing.
+    """
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if quiet:
+        yield lambda done, total, label: None
+    elif console.is_terminal:
+        from rich.progress import Progress
+
+        with Progress(console=console, transient=True) as bar:
+            task = bar.add_task("", total=None)
+            yield lambda done, total, label: bar.update(
+                task, completed=done, total=total, description=label
+            )
+    else:
+        yield _step_writer()
+
+
+def _step_writer() -> Callable[[int, int, str], None]:
+    last = time.monotonic()
+
+    def show(done: int, total: int, label: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= _SECONDS_BETWEEN_LINES:
+            last = time.monotonic()
+            typer.echo(f"{done} of {total} steps done; next: {label}", err=True)
+
+    return show
+
+
 def _line_writer(label: str, total: int | None) -> Callable[[int], None]:
     done, last = 0, time.monotonic()
     of_total = "" if total is None else f" of {total}"

@@ -11,11 +11,24 @@ import typer
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """A public estimator of :mod:`mixfold` and how its size is called."""
+    """A public estimator of :mod:`mixfold` and how its sizes are called.
+
+    Attributes
+    ----------
+    estimator : str
+        Its public name.
+    size : str
+        The parameter that ``--components`` sets.
+    summary : str
+        A few words.
+    factors : str
+        The parameter that ``--factors`` sets; empty if it has none.
+    """
 
     estimator: str
     size: str
     summary: str
+    factors: str = ""
 
     def load(self) -> type[Any]:
         """The estimator class. Imported on use, so that ``--help`` answers at once."""
@@ -33,6 +46,19 @@ class ModelEntry:
 MODELS = {
     "gaussian-mixture": ModelEntry("GaussianMixture", "n_components", "groups, soft assignments"),
     "kmeans": ModelEntry("KMeans", "n_clusters", "groups around centres, hard assignments"),
+    "ppca": ModelEntry("PPCA", "n_components", "principal axes and noise"),
+    "factor-analysis": ModelEntry(
+        "FactorAnalysis", "n_components", "factors, and noise of each column"
+    ),
+    "mixture-of-ppca": ModelEntry(
+        "MixtureOfPPCA", "n_components", "groups with axes of their own", "n_factors"
+    ),
+    "mixture-of-factor-analyzers": ModelEntry(
+        "MixtureOfFactorAnalyzers",
+        "n_components",
+        "groups with factors and noise of their own",
+        "n_factors",
+    ),
 }
 
 

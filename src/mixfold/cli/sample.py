@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,7 +24,7 @@ def sample(
 ) -> None:
     """Draw new rows that look like those the model has seen.
 
-    Writes the model's columns and [bold]component[/bold], the group of each row.
+    Writes the model's columns and, for models with groups, [bold]component[/bold]: that of the row.
 
     Example: [bold]mixfold sample groups.mixfold --rows 500 --out new.csv[/bold]
     """
@@ -37,11 +37,17 @@ def sample(
     names = feature_names(model)
     with TableWriter(out) as writer, row_progress("sample", rows, quiet) as advance:
         for size in _portions(rows):
-            X, labels = model.sample(size, random_state=random_state)
-            writer.write(dict(zip(names, X.T, strict=True)) | {"component": labels})
+            writer.write(_columns(names, model.sample(size, random_state=random_state)))
             advance(size)
     if not quiet:
         typer.echo(f"wrote {out} ({rows} rows)")
+
+
+def _columns(names: list[str], drawn: Any) -> dict[str, Any]:
+    """Drawn rows by column; models with components give these beside the rows."""
+    X, labels = drawn if isinstance(drawn, tuple) else (drawn, None)
+    columns = dict(zip(names, X.T, strict=True))
+    return columns if labels is None else columns | {"component": labels}
 
 
 def _portions(rows: int) -> Iterator[int]:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mixfold.cli.data import feature_names
+from mixfold.cli.parts import explained, parts_table
 from mixfold.contracts import Source
 
-_COLUMNS_SHOWN = 6
-_COMPONENTS_SHOWN = 30
 _EVENTS_SHOWN = 8
 # Label, attribute and format of the facts that a model may publish.
 _FACTS = (
@@ -24,7 +22,7 @@ def print_summary(name: str, model: Any, source: Source, seconds: float) -> None
 
     console = Console(highlight=False, markup=False)
     console.print(_facts(name, model, source, seconds))
-    console.print(component_table(model))
+    console.print(parts_table(model))
     events = list(getattr(model, "events_", ()))
     for event in events[:_EVENTS_SHOWN]:
         console.print(f"! {event.message}")
@@ -42,35 +40,11 @@ def _facts(name: str, model: Any, source: Source, seconds: float) -> Any:
     for label, attribute, form in _FACTS:
         if hasattr(model, attribute):
             grid.add_row(label, form.format(getattr(model, attribute)))
+    if hasattr(model, "mean_"):
+        grid.add_row("variance explained", f"{sum(explained(model)):.1%}")
     if hasattr(model, "bic"):
         grid.add_row("BIC", f"{model.bic():.6g} (lower is better)")
     if hasattr(model, "converged_"):
         grid.add_row("converged", "yes" if model.converged_ else "no: raise max_iter")
     grid.add_row("time", f"{seconds:.1f} s")
     return grid
-
-
-def component_table(model: Any) -> Any:
-    """A row for each component: its weight and the first entries of its centre."""
-    from rich.table import Table
-    from rich.text import Text
-
-    centres = model.means_ if hasattr(model, "means_") else model.cluster_centers_
-    weights = getattr(model, "weights_", None)
-    names = feature_names(model)
-    table = Table("component", title_justify="left")
-    if weights is not None:
-        table.add_column("weight", justify="right")
-    for name in names[:_COLUMNS_SHOWN]:
-        table.add_column(Text(name), justify="right")
-    for k, centre in enumerate(centres[:_COMPONENTS_SHOWN]):
-        weight = [] if weights is None else [f"{weights[k]:.3f}"]
-        table.add_row(str(k), *weight, *(f"{value:.4g}" for value in centre[:_COLUMNS_SHOWN]))
-    hidden = len(names) - _COLUMNS_SHOWN, len(centres) - _COMPONENTS_SHOWN
-    notes = [
-        f"{n} more {what}"
-        for n, what in zip(hidden, ("columns", "components"), strict=True)
-        if n > 0
-    ]
-    table.caption = ", ".join(notes) or None
-    return table

@@ -1,0 +1,51 @@
+"""Which published tables can be run again. A new one is one more line in ``EXPERIMENTS``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mixfold.experiments.experiment import Experiment
+
+# The environment variable that names the data folder if the command does not.
+DATA_VARIABLE = "MIXFOLD_DATA"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file of this room, and one line about it."""
+
+    module: str
+    summary: str
+
+    def load(self) -> Experiment:
+        """The declaration. Imported on use, so that the list appears at once."""
+        experiment: Experiment = import_module(f"{__package__}.{self.module}").EXPERIMENT
+        return experiment
+
+
+EXPERIMENTS = {
+    "mfm-ppca-faces": Entry(
+        "mfm_ppca_faces", "PPCA and its mixtures on the faces of two people (source 000, table 5.5)"
+    ),
+}
+
+
+def find_entry(name: str) -> Entry:
+    """The entry called ``name``.
+
+    Raises
+    ------
+    ValueError
+        If there is none; the message lists those that there are.
+    """
+    if name not in EXPERIMENTS:
+        close = get_close_matches(name, EXPERIMENTS, n=1)
+        guess = f" Did you mean {close[0]!r}?" if close else ""
+        raise ValueError(
+            f"there is no table {name!r}.{guess} Choose one of: {', '.join(EXPERIMENTS)}."
+        )
+    return EXPERIMENTS[name]

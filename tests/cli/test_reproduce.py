@@ -1,0 +1,131 @@
+"""``reproduce``: lists tables, runs one, shows ours beside published, says what data it lacks."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mixfold.experiments.experiment import DataFile, Experiment, Progress
+from mixfold.experiments.registry import EXPERIMENTS
+from mixfold.experiments.table import Cell, Check, Column, Table, Tolerance
+
+from .conftest import Outcome
+from .test_mistakes import check, squeezed
+
+Run = Callable[..., Outcome]
+
+
+@dataclass
+class Small:
+    """An entry of the list whose table takes no time and remembers how it was run."""
+
+    summary: str = "a table [of two cells]"
+    calls: list[tuple[Path, bool, int]] = field(default_factory=list)
+    data: tuple[DataFile, ...] = (DataFile("faces.npz", "arrays X and y", "a database"),)
+
+    def load(self) -> Experiment:
+        return Experiment(
+            "small", "A small table", "000", "table 9.9", "Protocol.", self.data, self._run
+        )
+
+    def _run(self, folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
+        self.calls.append((folder, quick, seed))
+        progress(0, 1, "the only step")
+        columns = (Column("SER [x]", "a ratio", "dB", Tolerance(0.5), ".2f"),)
+        cells = (
+            Cell("d = [6]", "SER [x]", (17.0, 17.2), 17.36),
+            Cell("d = 12", "SER [x]", (20.0, 20.0), 18.95),
+        )
+        checks = (Check("it grows", True, "always"), Check("it falls", False, "never"))
+        return Table(columns, cells, checks, notes=("A note.",))
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> Small:
+    monkeypatch.delenv("MIXFOLD_DATA", raising=False)
+    entry = Small()
+    monkeypatch.setitem(EXPERIMENTS, "small", entry)  # type: ignore[misc]
+    return entry
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "faces.npz").write_bytes(b"")
+    return folder
+
+
+def test_the_list_names_every_table_on_a_line(run: Run, small: Small) -> None:
+    outcome = run("reproduce", "--list")
+    assert outcome.code == 0
+    lines = outcome.out.splitlines()
+    assert [line.split()[0] for line in lines] == list(EXPERIMENTS)
+    for line, entry in zip(lines, EXPERIMENTS.values(), strict=True):
+        assert line.endswith(entry.summary)
+    assert small.calls == []
+
+
+def test_a_table_is_run_shown_and_written(
+    run: Run, small: Small, data: Path, tmp_path: Path
+) -> None:
+    words = ["--data", data, "--out", tmp_path, "--seed", 5]
+    outcome = run("reproduce", "small", *words)
+    assert outcome.code == 0, outcome.err
+    assert small.calls == [(data, False, 5)]
+    for text in (
+        "A small table", "source 000, table 9.9", "SER [x] [dB]", "d = [6]",
+        "17.10 ± 0.1 (17.36) agrees", "20.00 ± 0 (18.95) differs",
+        "SER [x]: 1 of 2 within 0.5 dB", "it grows: holds (always)",
+        "it falls: does not hold (never)", "A note.", "seed 5", "numpy",
+    ):  # fmt: skip
+        assert squeezed(text) in squeezed(outcome.out)
+    for kind in ("md", "csv", "png"):
+        assert str(tmp_path / f"small.{kind}") in outcome.out.replace("\n", "")
+    with (tmp_path / "small.csv").open(newline="", encoding="utf-8") as file:
+        assert [line["verdict"] for line in csv.DictReader(file)] == ["agrees", "differs"]
+
+
+def test_quick_is_passed_on_and_written_apart(
+    run: Run, small: Small, data: Path, tmp_path: Path
+) -> None:
+    outcome = run("reproduce", "small", "--data", data, "--quick", "--out", tmp_path, "-q")
+    assert outcome == Outcome(0, "", "")
+    assert small.calls == [(data, True, 0)]
+    assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {
+        "small-quick.md", "small-quick.csv", "small-quick.png",
+    }  # fmt: skip
+
+
+def test_the_folder_may_come_from_the_environment(
+    run: Run, small: Small, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MIXFOLD_DATA", str(data))
+    assert run("reproduce", "small", "--out", tmp_path, "-q").code == 0
+    assert small.calls[0][0] == data
+
+
+@pytest.mark.parametrize("folder", [None, "nowhere", "empty"])
+def test_missing_data_is_a_failure_that_says_what_is_wanted(
+    run: Run, small: Small, tmp_path: Path, folder: str | None
+) -> None:
+    (tmp_path / "empty").mkdir()
+    words: list[Any] = [] if folder is None else ["--data", tmp_path / folder]
+    expected = ["faces.npz", "arrays X and y", "a database", "--data DIR"]
+    if folder == "empty":
+        expected[-1] = f"not in the folder '{tmp_path / folder}'"
+    check(run("reproduce", "small", *words, "--out", tmp_path), 1, "error: small", *expected)
+    assert small.calls == [] and [path.name for path in tmp_path.iterdir()] == ["empty"]
+
+
+def test_wrong_words_are_usage_errors(run: Run, small: Small, tmp_path: Path) -> None:
+    check(run("reproduce"), 2, "--list", *EXPERIMENTS)
+    check(run("reproduce", "smal"), 2, "'smal'", "Did you mean 'small'?", *EXPERIMENTS)
+    check(run("reproduce", "small", "--out", tmp_path / "no"), 2, "--out", "does not exist")
+    check(run("reproduce", "small", "--seed", "-1"), 2, "--seed")
+    assert small.calls == []

@@ -1,0 +1,59 @@
+"""A small table that needs no data and no fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mixfold.experiments.experiment import DataFile, Experiment, Progress
+from mixfold.experiments.frame import Report, reproduce
+from mixfold.experiments.table import Cell, Check, Column, Table, Tolerance
+
+COLUMNS = (
+    Column("SER", "how well | rows are rebuilt", "dB", Tolerance(absolute=0.5), ".2f"),
+    Column("risk", "a tail probability", form=".1e", logarithmic=True),
+)
+CELLS = (
+    Cell("d = 1", "SER", (17.0, 17.2), 17.36),
+    Cell("d = 1", "risk", (0.0, 0.0), 0.0),
+    Cell("d = 2", "SER", (18.0, 18.4), 19.25),
+    Cell("d = 2", "risk", (1e-30, 3e-30), None),
+    Cell("d = 3", "SER", (19.125,), None),
+)
+
+
+def table(**changes: Any) -> Table:
+    content: dict[str, Any] = {
+        "columns": COLUMNS,
+        "cells": CELLS,
+        "checks": (Check("SER grows", True, "in 1 of 1"), Check("risk falls", False, "it rises")),
+        "settings": (("restarts", "4"),),
+        "notes": ("People were not named.",),
+    }
+    return Table(**(content | changes))
+
+
+def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
+    progress(0, 1, f"seed {seed}")
+    return table(settings=(("folder", data_folder.name), ("quick", str(quick))))
+
+
+@pytest.fixture
+def experiment() -> Experiment:
+    file = DataFile("faces.npz", "arrays X and y", "a well-known database")
+    protocol = "Fit to one half, measure on the other."
+    return Experiment("small", "A small table", "000", "table 9.9", protocol, (file,), run)
+
+
+@pytest.fixture
+def report(experiment: Experiment, tmp_path: Path) -> Callable[..., Report]:
+    """Run the experiment on a folder that has its file."""
+    (tmp_path / "faces.npz").write_bytes(b"")
+
+    def make(**options: Any) -> Report:
+        return reproduce(experiment, tmp_path, **options)
+
+    return make
