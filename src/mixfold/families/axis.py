@@ -107,7 +107,10 @@ class AxisGaussian(GaussianFamily):
         shift = params.means - moments.origin
         first = moments.first - moments.count * shift
         squares = moments.second - shift * (2 * moments.first - moments.count * shift)
-        gradient = first / variances, self.gather(0.5 * (squares / variances - moments.count))
+        by_scatter = self.gather(0.5 * (squares / variances - moments.count))
+        # a variance that is held at the floor has nowhere to go
+        held = (params.scatter <= self.floor * (1 + 1e-9)) & (by_scatter < 0)
+        gradient = first / variances, np.where(held, 0.0, by_scatter)
         curvature = moments.count / variances, self.gather(0.5 * moments.count)
         return flat(*gradient), DiagonalMetric(flat(*curvature))
 

@@ -9,12 +9,11 @@ rows with the stacked (r_k a_k, r_k) sums them.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from mixfold.contracts import Array, Block
-from mixfold.families.factor.reading import AMPLIFICATION_LIMIT, FactorReading
+from mixfold.families.factor.lift import lift_for
+from mixfold.families.factor.reading import FactorReading
 from mixfold.families.factor.records import FactorSums, Latents, no_latents
 from mixfold.math.compiled import kernel
 from mixfold.math.exponential import exp_nonpositive
@@ -25,42 +24,6 @@ from mixfold.math.tiles import row_fields
 # rows of a tile: enough that the sums are written seldom, few enough for the cache
 TILE_ROWS = 512
 _FAR = np.float32(-1e3)
-
-
-def can_lift(block: Block, reading: FactorReading) -> bool:
-    """Whether the fast route is exact enough for these components, and fit for this block."""
-    dense = isinstance(block.X, np.ndarray)
-    return dense and block.complete and reading.amplification <= AMPLIFICATION_LIMIT
-
-
-class Lift:
-    """The stacked matrices of the fast route, in the precision of its arithmetic."""
-
-    def __init__(self, reading: FactorReading, dtype: Any) -> None:
-        K, D, d = reading.shape
-        precision = 1 / reading.noise
-        linear = reading.means * precision
-        theta = np.concatenate([reading.parts.whiten, linear[:, None]], axis=1)
-        self.theta = theta.reshape(K * (d + 1), D).astype(dtype)
-        shift = np.einsum("kdj,kj->kd", reading.parts.whiten, reading.means)
-        self.shift = np.ascontiguousarray(shift.astype(dtype))
-        self.constant = (reading.constant - 0.5 * (linear * reading.means).sum(axis=1)).astype(
-            dtype
-        )
-        self.precision = (precision[:, :1] if reading.isotropic else precision).astype(dtype)
-        self.origin = reading.frame.origin
-        self.inverse_scale = 1 / reading.frame.scale
-        self.dtype = dtype
-
-    def enter(self, X: Array) -> Array:
-        """Frame coordinates; the difference is taken in double precision."""
-        return ((X - self.origin) * self.inverse_scale).astype(self.dtype, copy=False)
-
-    def products(self, U: Array) -> tuple[Array, Array, Array]:
-        """(n, K (d + 1)) products, squares as they are summed, and weighted squares (n, K)."""
-        one = self.precision.shape[1] == 1
-        squares = np.einsum("nd,nd->n", U, U)[:, None] if one else U * U
-        return U @ self.theta.T, squares, squares @ self.precision.T
 
 
 @kernel
@@ -113,26 +76,25 @@ def _share(P, L, weight, labels, first, n_factors, R, sums):
 def lifted_pass(
     block: Block, reading: FactorReading, log_weights: Array
 ) -> tuple[FactorSums, Sums]:
-    """Responsibilities and sums of a dense block, a tile at a time."""
-    K, D, d = reading.shape
-    dtype = reading.arithmetic(block.X.dtype)
-    lift = Lift(reading, dtype)
+    """Responsibilities and sums of a block, a tile at a time."""
+    lift = lift_for(block, reading)
+    K, D, d = lift.reading.shape
     weight, labels = row_fields(block)
-    constant = (lift.constant + log_weights).astype(dtype)
+    constant = (lift.constant + log_weights).astype(lift.dtype)
     total, count, totals = np.zeros((D, K * (d + 1))), np.zeros(K), np.zeros(3)
     squares = np.zeros((K, lift.precision.shape[1]))
-    part = np.empty((D, K * (d + 1)), dtype)
+    part = np.empty((D, K * (d + 1)), lift.dtype)
     for first in range(0, block.n_rows, TILE_ROWS):
         U = lift.enter(block.X[first : first + TILE_ROWS])
         P, square, quadratic = lift.products(U)
-        L, R = np.empty(quadratic.shape, dtype), np.empty(quadratic.shape, dtype)
+        L, R = np.empty(quadratic.shape, lift.dtype), np.empty(quadratic.shape, lift.dtype)
         _scores(P, quadratic, lift.shift, constant, L)
         _share(P, L, weight, labels, first, d, R, totals)
-        np.matmul(U.T, P, out=part)
-        total += part
-        squares += R.T @ square
+        total += lift.sums(U, P, part)
+        squares += (square.T @ R).T
         count += R.sum(axis=0, dtype=float)
-    sums = _about_means(reading, count, total.reshape(D, K, d + 1), squares)
+    sums = _about_means(lift.reading, count, total.reshape(D, K, d + 1), squares)
+    sums = lift.in_frame(sums)
     return sums, Sums(count[:, None], float(totals[0]), float(totals[1]), float(totals[2]))
 
 
@@ -177,9 +139,9 @@ def whitened_sums(
 
 
 def lifted_scores(block: Block, reading: FactorReading) -> tuple[Array, Array]:
-    """Log densities (n, K) and whitened latents (n, K, d) of a dense block."""
+    """Log densities (n, K) and whitened latents (n, K, d) of a block."""
     K, _, d = reading.shape
-    lift = Lift(reading, reading.arithmetic(block.X.dtype))
+    lift = lift_for(block, reading)
     out = np.empty((block.n_rows, K), lift.dtype)
     latents = np.empty((block.n_rows, K, d), lift.dtype)
     for first in range(0, block.n_rows, TILE_ROWS):

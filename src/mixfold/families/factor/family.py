@@ -16,6 +16,7 @@ from mixfold.contracts import Array, Block
 from mixfold.families.component import Scores, dense_rows
 from mixfold.families.factor import complete, holed
 from mixfold.families.factor.holed import HoledRows
+from mixfold.families.factor.lift import can_lift
 from mixfold.families.factor.reading import FactorReading, read
 from mixfold.families.factor.records import FactorParams, FactorSums, moved
 from mixfold.families.factor.steps import FactorSteps
@@ -58,12 +59,12 @@ class FactorFamily(FactorSteps):
     def fused(
         self, block: Block, reading: FactorReading, log_weights: Array
     ) -> tuple[FactorSums, Sums] | None:
-        if not complete.can_lift(block, reading):
+        if not can_lift(block, reading):
             return None
         return complete.lifted_pass(block, reading, log_weights)
 
     def log_density(self, block: Block, reading: FactorReading) -> Array:
-        if complete.can_lift(block, reading):
+        if can_lift(block, reading):
             return complete.lifted_scores(block, reading)[0]
         return self.scores(block, reading).log_density
 
@@ -98,7 +99,7 @@ class FactorFamily(FactorSteps):
 
     def posterior(self, block: Block, reading: FactorReading) -> Posterior:
         """What the rows say about their latents, under each component."""
-        if complete.can_lift(block, reading):
+        if can_lift(block, reading):
             log_density, a = complete.lifted_scores(block, reading)
             return Posterior(log_density, _unwhitened(a, reading), reading.parts.covariances)
         scores = self.scores(block, reading)

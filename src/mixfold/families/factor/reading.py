@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from mixfold.math.symmetric import LOG_2PI
 
 # Mean over the columns of (size of an entry)^2 / noise up to which a quadratic form may be made of
 # sums that cancel: eps times this is what a column loses.
-AMPLIFICATION_LIMIT = 1e6
+AMPLIFICATION_LIMIT = 3e7
 # and in float32
 AMPLIFICATION_LIMIT_32 = 1e2
 
@@ -25,7 +25,7 @@ class FactorReading:
     """``constant`` (K,) is the log density of a complete row without its quadratic form.
 
     ``isotropic``: the noise of a component is the same in all columns; ``holes``: statistics keep
-    the entries of rows with missing ones apart.
+    the entries of rows with missing ones apart; ``kept`` is what others made of it.
     """
 
     frame: Frame
@@ -37,6 +37,7 @@ class FactorReading:
     amplification: float
     isotropic: bool
     holes: bool
+    kept: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -60,3 +61,16 @@ def read(params: FactorParams, isotropic: bool, holes: bool) -> FactorReading:
         params.frame, params.means, params.loadings, params.noise, parts, constant, worst,
         isotropic, holes,
     )  # fmt: skip
+
+
+def in_data_units(reading: FactorReading) -> FactorReading:
+    """The same components about zero, in the units of the data: sparse rows stay as they are."""
+    if "data" not in reading.kept:
+        scale = reading.frame.scale
+        frame = Frame(np.zeros_like(scale), np.ones_like(scale))
+        means = reading.frame.leave(reading.means)
+        loadings, noise = reading.loadings * scale[:, None], reading.noise * scale**2
+        params = FactorParams(frame, means, loadings, noise)
+        reading.kept["data"] = read(params, reading.isotropic, reading.holes)
+    other: FactorReading = reading.kept["data"]
+    return other

@@ -51,8 +51,10 @@ def regression(sums: FactorSums, fixed_means: bool) -> Regression:
 
 
 def _covariance(latents: Latents, n: Array, mean: Array) -> Array:
+    """Of the latents; the identity where no row tells of them, so that it can be inverted."""
     zz = latents.second / n[..., None, None] - mean[..., :, None] * mean[..., None, :]
-    return np.asarray(0.5 * (zz + np.swapaxes(zz, -1, -2)))
+    unknown = (latents.count <= 0)[..., None, None]
+    return np.where(unknown, np.eye(zz.shape[-1]), 0.5 * (zz + np.swapaxes(zz, -1, -2)))
 
 
 def latent_prior(rows: Latents, fixed_means: bool) -> tuple[Array, Array]:

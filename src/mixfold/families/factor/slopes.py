@@ -47,8 +47,9 @@ class FactorMetric:
 
 
 def slopes(
-    params: FactorParams, sums: FactorSums, noise: Noise, loadings: Loadings, fixed_means: bool
-) -> tuple[Array, FactorMetric]:
+    params: FactorParams, sums: FactorSums, noise: Noise, loadings: Loadings, fixed_means: bool,
+    floor: float,
+) -> tuple[Array, FactorMetric]:  # fmt: skip
     """By Fisher's identity, from the sums at ``params`` (about their means).
 
     Coordinates are the means (unless fixed), one copy of the loadings, and deviations of the noise.
@@ -61,6 +62,8 @@ def slopes(
     left = sums.squares + ((spread - 2 * sums.cross) * W).sum(axis=-1)
     deviation = np.sqrt(noise.reduced(psi))
     by_noise = noise.gather(left / psi - seen.count) / deviation
+    # noise that is held at the floor has nowhere to go
+    by_noise = np.where((deviation**2 <= floor * (1 + 1e-9)) & (by_noise < 0), 0.0, by_noise)
     count = np.broadcast_to(seen.count, psi.shape)
     metric = FactorMetric(
         np.zeros(0) if fixed_means else np.maximum(count / psi, _TINY).ravel(),

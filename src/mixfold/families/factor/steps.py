@@ -104,6 +104,8 @@ class FactorSteps(ComponentFamily):
             mine = weight > 0
             variances = weight[mine] @ (U[mine] - means[k]) ** 2 / weight.sum()
             noise[k] = start.column_noise(variances, loadings[k], mean_noise)
+        # a few rows say little about one column: half of the noise is that of all components
+        noise = 0.5 * (noise + resp.sum(axis=0) @ noise / resp.sum())
         shared = self.noise.gather(noise) / self.noise.gather(np.ones_like(noise))
         noise = self.noise.spread(np.maximum(shared, self.floor), noise.shape)
         return FactorParams(frame, means, loadings, noise)
@@ -219,4 +221,4 @@ class FactorSteps(ComponentFamily):
 
     def derivatives(self, params: FactorParams, moments: FactorSums) -> tuple[Array, FactorMetric]:
         sums = moved(moments, params.means)
-        return slopes(params, sums, self.noise, self.loadings, self.fixed_means)
+        return slopes(params, sums, self.noise, self.loadings, self.fixed_means, self.floor)
