@@ -6,14 +6,21 @@ import ast
 import inspect
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib.image
+import numpy as np
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import mixfold
-from mixfold import contracts
+from mixfold import MixtureOfFactorAnalyzers, MixtureOfPPCA, contracts
+from mixfold.cli import main
+from mixfold.cli.registry import MODELS as COMMAND_MODELS
 from mixfold.engine.acceleration import ACCELERATIONS
 from mixfold.estimators.gaussian_mixture import GaussianMixture
 from mixfold.families import GAUSSIAN
@@ -34,7 +41,7 @@ MODELS, DESIGN, GUIDE = (
 # ------------------------------------------------ examples
 
 
-def _run(name: str, folder: Path) -> str:
+def _run(name: str, folder: Path, *leaves: str) -> str:
     """The script in a process of its own, as a user starts it, with warnings as errors."""
     paths = [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
     done = subprocess.run(
@@ -46,8 +53,15 @@ def _run(name: str, folder: Path) -> str:
         timeout=180,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert not list(folder.iterdir()), "an example leaves files behind"
+    left = {path.name for path in folder.iterdir()}
+    assert left == set(leaves), "an example leaves files behind, or not those it speaks of"
     return done.stdout
+
+
+def _is_picture(path: Path) -> bool:
+    """A picture of some size that is not all of one colour."""
+    pixels = matplotlib.image.imread(path)[..., :3]
+    return min(pixels.shape[:2]) > 100 and len(np.unique(pixels.reshape(-1, 3), axis=0)) > 10
 
 
 def _number(pattern: str, text: str) -> float:
@@ -58,7 +72,10 @@ def _number(pattern: str, text: str) -> float:
 
 def test_every_example_is_run_here() -> None:
     scripts = {path.name for path in (ROOT / "examples").glob("*.py")}
-    assert scripts == {"messy_table.py", "larger_than_memory.py", "dask_cluster.py"}
+    assert scripts == {
+        "messy_table.py", "larger_than_memory.py", "dask_cluster.py", "eigenfaces.py",
+        "mixture_of_factors.py",
+    }  # fmt: skip
 
 
 def test_messy_table(tmp_path: Path) -> None:
@@ -86,6 +103,27 @@ def test_dask_cluster(tmp_path: Path) -> None:
     assert _number(r"difference .*: ([\d.e+-]+)", out) < 1e-8
 
 
+def test_eigenfaces(tmp_path: Path) -> None:
+    pictures = [f"eigenfaces-{name}.png" for name in ("factors", "reconstructions", "plane")]
+    out = _run("eigenfaces.py", tmp_path, *pictures)
+    few, many = (_number(rf"{share}% of the variance: (\d+)", out) for share in (80, 99))
+    assert 1 < few < many < 64
+    added = _number(r"noise added: .* ([\d.]+) dB", out)
+    assert _number(r"denoised: .* ([\d.]+) dB", out) > added + 3
+    assert _number(r"filled: .* ([\d.]+) dB", out) > 10
+    assert _number(r"than 99 % of the others: (\d+)%", out) > 95
+    for name in pictures:
+        assert name in out and _is_picture(tmp_path / name)
+
+
+def test_mixture_of_factors(tmp_path: Path) -> None:
+    out = _run("mixture_of_factors.py", tmp_path, "mixture-of-factors.png")
+    assert _number(r"BIC chooses (\d) factors", out) == 2
+    assert _number(r"k-means: ([\d.]+)", out) < 0.6
+    assert _number(r"this mixture: ([\d.]+)", out) > 0.97
+    assert _is_picture(tmp_path / "mixture-of-factors.png")
+
+
 # ------------------------------------------------ code in documents
 
 
@@ -111,6 +149,29 @@ def test_python_in_documents_runs(
     for line, code in _blocks(page):
         # Empty lines in front, so that an error names the line of the document.
         exec(compile("\n" * line + code, str(page), "exec"), names)
+
+
+def test_commands_of_the_guide_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(800, 2)) @ rng.normal(size=(2, 5)) + 9 * rng.integers(0, 8, (800, 1))
+    X += 0.3 * rng.normal(size=X.shape)
+    X[:, 1:][rng.random((800, 4)) < 0.1] = np.nan
+    columns = {f"c{j}": pa.array(X[:, j], from_pandas=True) for j in range(5)}
+    parquet.write_table(pa.table(columns), "table.parquet")
+    code = "".join(re.findall(r"^```sh\n(.*?)^```", GUIDE, flags=re.DOTALL | re.MULTILINE))
+    lines = [shlex.split(line) for line in code.splitlines() if line]
+    assert {"fit", "transform", "reconstruct", "reproduce"} <= {words[1] for words in lines}
+    for words in lines:
+        if "--seed" not in words and words[1] == "fit":
+            words += ["--seed", "0"]
+        with pytest.raises(SystemExit) as end:
+            main(words[1:])
+        assert not end.value.code, (words, capsys.readouterr().err)
+    factors = (tmp_path / "factors.csv").read_text(encoding="utf-8").splitlines()
+    assert len(factors) == 801 and factors[0].startswith('"factor_1"')
 
 
 # ------------------------------------------------ names in documents
@@ -145,7 +206,7 @@ def test_every_test_file_of_the_maths_is_in_the_table_of_claims() -> None:
     named = set(re.findall(r"`(tests/[\w/]+\.py)`", MODELS))
     for folder in ("families", "models", "peers"):
         files = {
-            p.relative_to(ROOT).as_posix() for p in (ROOT / "tests" / folder).glob("test_*.py")
+            p.relative_to(ROOT).as_posix() for p in (ROOT / "tests" / folder).rglob("test_*.py")
         }
         assert files <= named, f"docs/models.md does not say what {sorted(files - named)} show"
 
@@ -159,6 +220,28 @@ def test_every_model_and_family_has_a_row() -> None:
         row = re.search(rf"^\| `{kind}` \|.*`{family.__name__}` \|$", MODELS, flags=re.MULTILINE)
         assert row, kind
         assert f"| `{kind}` |" in GUIDE
+
+
+@pytest.mark.parametrize("name", ["MixtureOfPPCA", "MixtureOfFactorAnalyzers"])
+@pytest.mark.parametrize("tied", [(), ("loadings",), ("noise",), ("loadings", "noise")], ids=str)
+def test_parameters_of_the_parsimonious_mixtures(name: str, tied: tuple[str, ...]) -> None:
+    """The formulas of the table give what the criteria charge."""
+    K, D, d = 3, 5, 2
+    key = re.escape(f"| `{name}` | `{tied}` |")
+    row = re.search(rf"^{key} ([^|]+) \|", MODELS, flags=re.MULTILINE)
+    assert row, (name, tied)
+    formula = re.sub(r"(?<=[\w)]) (?=[\w(])", " * ", row.group(1))
+    charged = {"MixtureOfPPCA": MixtureOfPPCA, "MixtureOfFactorAnalyzers": MixtureOfFactorAnalyzers}
+    X = np.random.default_rng(0).normal(size=(200, D))
+    fit = charged[name](K, d, tied=tied, max_iter=2, tol=1e9, random_state=0).fit(X)
+    free = (fit.bic() - fit.aic()) / (np.log(len(X)) - 2)
+    covariances = eval(formula, {"K": K, "D": D, "d": d})
+    assert free == pytest.approx(covariances + K - 1 + K * D)
+
+
+def test_the_guide_speaks_of_every_model() -> None:
+    for entry in COMMAND_MODELS.values():
+        assert f"`{entry.estimator}`" in GUIDE
 
 
 def test_the_design_names_every_member_of_the_contracts() -> None:

@@ -195,7 +195,7 @@ class MixfoldEstimator(BaseEstimator):
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the line of the user's code that called the library."""
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals["__name__"].split(".")[0] == "mixfold":
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "mixfold":
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
 

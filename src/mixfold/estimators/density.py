@@ -10,11 +10,12 @@ import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mixfold.contracts import Array, Pilot, Source
+from mixfold.contracts import Array, Executor, Pilot, Source
 from mixfold.engine.acceleration import ACCELERATIONS, Acceleration
 from mixfold.engine.loop import Fit
 from mixfold.engine.random import RowKeys, seed_from
 from mixfold.estimators import answers
+from mixfold.estimators.base import warn
 from mixfold.estimators.fitting import FIRST_BATCH_STEPS, FittingEstimator
 from mixfold.models.mixture import Mixture, MixtureReading, MixtureStats
 
@@ -45,6 +46,22 @@ class DensityEstimator(DensityMixin, FittingEstimator):
         start = model.reframed(self._params, pilot)
         same_frame = start is self._params
         return {"start": start, "earlier": getattr(self, "_climb", None) if same_frame else None}
+
+    def _climbed(
+        self, model: Mixture, source: Source, executor: Executor, pilot: Pilot, seed: int,
+        max_iter: int | None = None,
+    ) -> Fit:  # fmt: skip
+        result = super()._climbed(model, source, executor, pilot, seed, max_iter)
+        empty, total = pilot.total_weight - result.weight, pilot.total_weight
+        if empty > 1e-9 * total:
+            rows = f"{empty:g} of the {total:g} rows"
+            weighed = f"rows of weight {empty:g} (all rows together weigh {total:g})"
+            warn(
+                f"{rows if total == pilot.total_rows else weighed} have no observed entry: they "
+                "say nothing about the model, which is fitted to the others",
+                UserWarning,
+            )
+        return result
 
     def _keep(self, result: Fit, source: Source, seed: int, quiet: bool) -> None:
         self._climb = result.climb if self.warm_start else None

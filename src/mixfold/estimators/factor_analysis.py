@@ -10,7 +10,6 @@ import numpy as np
 
 from mixfold.contracts import Array, Source
 from mixfold.engine.executors import resolve_executor
-from mixfold.engine.loop import pilot_size
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.random import seed_from
 from mixfold.engine.sources import open_source
@@ -129,7 +128,7 @@ class FactorAnalysis(ExactStream):
     _methods: ClassVar[tuple[str, ...]] = ("posterior", "least-squares", "weighted")
     _constraints: ClassVar[rule.Constraints] = {
         **ExactStream._constraints,
-        "n_components": (rule.nothing(), rule.integer(1)),
+        "n_components": (rule.nothing(), rule.integer(0)),
         "rotation": (rule.nothing(), rule.one_of(ROTATIONS)),
     }
 
@@ -186,17 +185,22 @@ class FactorAnalysis(ExactStream):
     # ------------------------------------------------ fitting
 
     def _fit_source(self, source: Source) -> None:
-        few = source.n_samples is not None and source.n_samples <= source.n_features
-        if few or source.n_features > ORDINARY:
-            self._fit(source)
-            return
-        try:
-            moments = second_moments(source, self._executor(source))
-        except MissingEntries:
+        moments = self._moments_of(source)
+        if moments is None:
             self._fit(source)
             return
         self._dtype = source.dtype.name
         self._fit_moments(moments, quiet=False)
+
+    def _moments_of(self, source: Source) -> SecondMoments | None:
+        """The moments of complete data, where they are less than the data."""
+        few = source.n_samples is not None and source.n_samples <= source.n_features
+        if few or source.n_features > ORDINARY:
+            return None
+        try:
+            return second_moments(source, self._executor(source))
+        except MissingEntries:
+            return None
 
     def _take_moments(self, moments: SecondMoments) -> None:
         self._fit_moments(moments, quiet=True)
@@ -213,7 +217,9 @@ class FactorAnalysis(ExactStream):
         executor = resolve_executor("threads", self.n_jobs, source)
         checkpoint, seed = self._checkpoint(), seed_from(self.random_state)
         seed = seed if checkpoint is None else checkpoint.seed(seed)
-        pilot = draw_pilot(source, executor, pilot_size(source, 1), seed)
+        # on both sides of zero even a single row tells the spread of its columns
+        rows, weight = replace(few, mean=np.zeros_like(few.mean)).both_sides()
+        pilot = draw_pilot(open_source(rows, weight=weight), executor, len(rows), seed)
         model = Mixture(1, self._family(fixed_means=True))
         result = self._climbed(model, source, executor, pilot, seed)
         params = _at(result.params, few.mean)
@@ -223,9 +229,18 @@ class FactorAnalysis(ExactStream):
         self._dtype = dtype
         self._publish_params()
 
+    def _goes_on(self) -> bool:
+        """Whether the next fit begins where the last one ended.
+
+        In a stream not from a fit to few rows, which loses factors or noise: EM would not find
+        them again.
+        """
+        earlier: SecondMoments | None = getattr(self, "_moments", None)
+        many = earlier is not None and int(earlier.sums.rows) > self.n_features_in_
+        return bool(self.warm_start or (many and not self.heywood_.size))
+
     def _continued(self, model: Mixture, pilot: Any) -> dict[str, Any]:
-        going_on = self.warm_start or hasattr(self, "_moments")
-        if not (going_on and hasattr(self, "_params") and self._fits(model)):
+        if not (self._goes_on() and hasattr(self, "_params") and self._fits(model)):
             return {}
         params = self._params
         if model.family.fixed_means:  # type: ignore[attr-defined]

@@ -14,7 +14,6 @@ from mixfold.estimators import constraints as rule
 from mixfold.estimators import latents
 from mixfold.estimators.latents import LatentEstimator
 from mixfold.estimators.mixture import MixtureEstimator
-from mixfold.estimators.sides import check_labels
 from mixfold.families.factor import FactorFamily, OwnLoadings, TiedLoadings
 from mixfold.families.factor.noise import Noise
 from mixfold.math.low_rank import low_rank
@@ -218,11 +217,23 @@ class FactorMixture(LatentEstimator, MixtureEstimator):
         params = self._canonical()
         shares = np.broadcast_to(params.weights, (len(Z), self.n_components))
         if components is not None:
-            chosen = check_labels(np.broadcast_to(components, len(Z)), self.n_components)
-            if (chosen < 0).any():
-                raise ValueError("components must be known: numbers from 0 to n_components - 1")
+            chosen = self._chosen(components, len(Z))
             shares = (chosen[:, None] == np.arange(self.n_components)).astype(float)
         return factor_use.decode(params, Z, shares).astype(self._dtype)
+
+    def _chosen(self, components: Any, n_rows: int) -> Array:
+        """Components given by a user, one for each of ``n_rows``."""
+        chosen = np.asarray(components)
+        words = (
+            f"components must be a whole number from 0 to n_components - 1 = "
+            f"{self.n_components - 1}, or one for each of the {n_rows} rows of Z"
+        )
+        if chosen.dtype.kind not in "iu" or chosen.shape not in ((), (n_rows,)):
+            raise ValueError(f"{words}; got {chosen.dtype} of shape {chosen.shape}")
+        bad = chosen[(chosen < 0) | (chosen >= self.n_components)]
+        if bad.size:
+            raise ValueError(f"{words}; got {bad.flat[0]}")
+        return np.broadcast_to(chosen, n_rows)
 
     def _check_state(self) -> None:
         if not self._fits(self._model(self.n_features_in_)):

@@ -36,7 +36,10 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Density
         """The parameters in the latent coordinates in which all answers are given."""
         family = self._model(self.n_features_in_).family
         assert isinstance(family, FactorFamily)
-        turn = factor_use.common_axes if family.loadings.tied else factor_use.canonical
+        loadings = self._params.components.loadings
+        # known columns untie what is left of the loadings, if the noise of the components differs
+        common = family.loadings.tied and bool((loadings == loadings[:1]).all())
+        turn = factor_use.common_axes if common else factor_use.canonical
         return turn(self._params)
 
     def _reading(self) -> tuple[Mixture, MixtureReading]:

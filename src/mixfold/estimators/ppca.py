@@ -7,10 +7,12 @@ from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from mixfold.contracts import Array, Source
 from mixfold.engine.random import seed_from
 from mixfold.estimators import constraints as rule
+from mixfold.estimators.base import warn
 from mixfold.estimators.exact_streams import ExactStream
 from mixfold.estimators.factor_model import FactorModel
 from mixfold.families.factor.noise import IsotropicNoise, Noise
@@ -247,6 +249,12 @@ class PPCA(ExactStream, FactorModel):
         self.converged_ = spectrum.converged
         self.stop_reason_ = "converged" if spectrum.converged else "max_iter"
         self._publish_params()
+        if not spectrum.converged:
+            warn(
+                "the last axes are less exact than asked for: their eigenvalues hardly differ from "
+                "the next ones; ask for fewer n_components, or use solver='covariance' or 'gram'",
+                ConvergenceWarning,
+            )
 
     def _take_moments(self, moments: SecondMoments) -> None:
         wanted = self._wanted(self.n_features_in_ + 1, self.n_features_in_)
