@@ -28,24 +28,33 @@ class FactorStart(Start, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KMeansFactorStart:
-    """k-means, in turn on the columns and on a few whitened principal axes of the sample.
+    """k-means, in turn on scaled columns, on columns in their own units, and on principal axes.
 
-    Clusters that differ along directions of little variance are apart in the second.
+    Scaled columns suit units that mean nothing; own units suit columns that are alike, such as
+    pixels, of which those that seldom vary would else be heard most. A few whitened principal axes
+    show clusters that differ along directions of little variance.
     """
 
-    n_candidates: int = 4
+    n_candidates: int = 6
     n_axes: int = 10
 
     def __call__(
         self, sample: Sample, n_components: int, rng: np.random.Generator, attempt: int
     ) -> Array:
-        if attempt % 2:
-            size = min(self.n_axes, *sample.U.shape)
-            axes = principal_axes(sample.U, sample.weight, size)
-            scale = np.sqrt(np.maximum(axes.values, 1e-12 * max(axes.total, 1e-300)))
-            scores = (sample.U - axes.mean) @ (axes.vectors / scale)
-            sample = Sample(scores, sample.weight, sample.labels)
-        return kmeans_shares(sample, n_components, rng)
+        views = (lambda: sample.U, lambda: _in_own_units(sample), lambda: self._scores(sample))
+        view = Sample(views[attempt % 3](), sample.weight, sample.labels)
+        return kmeans_shares(view, n_components, rng)
+
+    def _scores(self, sample: Sample) -> Array:
+        """Whitened principal axes."""
+        size = min(self.n_axes, *sample.U.shape)
+        axes = principal_axes(sample.U, sample.weight, size)
+        scale = np.sqrt(np.maximum(axes.values, 1e-12 * max(axes.total, 1e-300)))
+        return np.asarray((sample.U - axes.mean) @ (axes.vectors / scale))
+
+
+def _in_own_units(sample: Sample) -> Array:
+    return sample.U if sample.scale is None else sample.U * sample.scale
 
 
 @dataclass(frozen=True, slots=True)

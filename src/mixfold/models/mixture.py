@@ -104,7 +104,7 @@ class Mixture:
         frame = self._frame(pilot, X, weight)
         U = frame.enter(X)
         missing = np.isnan(U)
-        sample = Sample(np.where(missing, 0.0, U), weight, labels)
+        sample = Sample(np.where(missing, 0.0, U), weight, labels, frame.scale)
         resp = self.start(sample, self.n_components, rng, attempt) * weight[:, None]
         if missing.any():
             # a missing entry starts at the mean of its own cluster rather than of all rows
