@@ -31,7 +31,7 @@ def _sample(labels: bool = False) -> Sample:
 @pytest.mark.parametrize("labels", [False, True], ids=["free", "labelled"])
 def test_rows_are_shared_out_completely(name: str, attempt: int, labels: bool) -> None:
     sample = _sample(labels)
-    resp = FACTOR_STARTS[name](sample, K, np.random.default_rng(0), attempt)
+    resp = FACTOR_STARTS[name](2)(sample, K, np.random.default_rng(0), attempt)
     assert resp.shape == (N, K) and (resp >= 0).all()
     np.testing.assert_allclose(resp.sum(axis=1), 1)
     if sample.labels is not None:
@@ -41,7 +41,7 @@ def test_rows_are_shared_out_completely(name: str, attempt: int, labels: bool) -
 
 
 def test_a_seed_is_a_start_and_seeds_differ(name: str) -> None:
-    start = FACTOR_STARTS[name]
+    start = FACTOR_STARTS[name](2)
     one, again, other = (start(_sample(), K, np.random.default_rng(seed), 0) for seed in (1, 1, 2))
     np.testing.assert_array_equal(one, again)
     assert name == "kmeans" or (one != other).any()  # k-means may find the same clusters
@@ -50,7 +50,7 @@ def test_a_seed_is_a_start_and_seeds_differ(name: str) -> None:
 
 def test_order_of_the_rows_does_not_matter(name: str, rng: np.random.Generator) -> None:
     X = clustered_table(N, D, K)
-    model = Mixture(K, FactorFamily(factors=(2,)), start=FACTOR_STARTS[name])
+    model = Mixture(K, FactorFamily(factors=(2,)), start=FACTOR_STARTS[name](2))
     shuffled = Case(model, X[rng.permutation(N)]).start()
     require_same("order of rows", shuffled, Case(model, X).start(), 1e-9)
 
@@ -60,7 +60,7 @@ def test_weights_are_repetition(name: str, missing: float) -> None:
     X = clustered_table(N, D, K, missing=missing)
     times = np.arange(N) % 3
     family = FactorFamily(factors=(2,), holes=bool(missing))
-    model = Mixture(K, family, start=FACTOR_STARTS[name])
+    model = Mixture(K, family, start=FACTOR_STARTS[name](2))
     weighted = Case(model, X, weight=times.astype(float)).start()
     repeated = Case(model, np.repeat(X, times, axis=0)).start()
     require_same("weights are repetition", weighted, repeated, 1e-9)
@@ -70,7 +70,7 @@ def test_the_sample_is_left_alone(name: str) -> None:
     sample = _sample(True)
     kept = sample.U.copy(), sample.weight.copy()
     for attempt in range(3):
-        FACTOR_STARTS[name](sample, K, np.random.default_rng(0), attempt)
+        FACTOR_STARTS[name](2)(sample, K, np.random.default_rng(0), attempt)
     np.testing.assert_array_equal(sample.U, kept[0])
     np.testing.assert_array_equal(sample.weight, kept[1])
 
@@ -100,7 +100,7 @@ def test_subspaces_find_components_that_cross(size: int) -> None:
     U = np.stack([sides[k] @ rng.normal(size=size) for k in labels])
     sample = Sample(U + 0.03 * rng.normal(size=U.shape), np.ones(400), None)
     # planes with as many axes as the clouds; one that holds both clouds tells nothing
-    assert _best(SubspaceStart(n_rows=size + 1), sample, labels) > 0.9
+    assert _best(SubspaceStart(size), sample, labels) > 0.9
     assert _best(KMeansFactorStart(), sample, labels) < 0.75
 
 
@@ -110,7 +110,7 @@ def test_planes_of_more_axes_than_the_clouds_may_do() -> None:
     labels = np.arange(300) % 2
     U = np.stack([axes[:, 2 * k : 2 * k + 2] @ rng.normal(size=2) for k in labels])
     sample = Sample(U + 0.03 * rng.normal(size=U.shape), np.ones(300), None)
-    assert _best(SubspaceStart(), sample, labels) > 0.9
+    assert _best(SubspaceStart(3), sample, labels) > 0.9
 
 
 def test_principal_axes_show_what_the_columns_hide() -> None:
@@ -121,7 +121,7 @@ def test_principal_axes_show_what_the_columns_hide() -> None:
     wide = 5 * rng.normal(size=300)
     U = np.column_stack([wide + hidden, wide - hidden])
     sample, start = Sample(U, np.ones(300), None), KMeansFactorStart()
-    plain, axes = (start(sample, 2, np.random.default_rng(0), attempt) for attempt in (0, 2))
+    plain, axes = (start(sample, 2, np.random.default_rng(0), attempt) for attempt in (0, 1))
     assert _agreement(axes, labels) > 0.98
     assert _agreement(plain, labels) < 0.7
 
@@ -129,20 +129,8 @@ def test_principal_axes_show_what_the_columns_hide() -> None:
 def test_principal_axes_do_not_see_a_linear_map(rng: np.random.Generator) -> None:
     sample, start = _sample(), KMeansFactorStart()
     turned = Sample(sample.U @ rng.normal(size=(D, D)) + 3, sample.weight, None)
-    ours, theirs = (start(s, K, np.random.default_rng(0), 2) for s in (sample, turned))
+    ours, theirs = (start(s, K, np.random.default_rng(0), 1) for s in (sample, turned))
     np.testing.assert_array_equal(ours, theirs)
-
-
-def test_own_units_hear_the_columns_that_vary_most() -> None:
-    """One attempt undoes the scaling of the columns."""
-    rng = np.random.default_rng(0)
-    labels = np.arange(300) % 2
-    loud = 100 * (labels + 0.05 * rng.normal(size=300))
-    X = np.column_stack([loud, rng.integers(0, 2, (300, 8)) + 0.01 * rng.normal(size=(300, 8))])
-    scale = X.std(axis=0)
-    sample = Sample((X - X.mean(axis=0)) / scale, np.ones(300), None, scale)
-    resp = KMeansFactorStart()(sample, 2, np.random.default_rng(0), 1)
-    assert _agreement(resp, labels) == 1
 
 
 @pytest.mark.parametrize("what", ["equal rows", "two rows", "a constant column"])
@@ -154,7 +142,7 @@ def test_awkward_samples_have_a_start(name: str, what: str) -> None:
         "a constant column": np.column_stack([rng.normal(size=(20, D - 1)), np.full(20, 1e6)]),
     }
     for attempt in range(3):
-        model = Mixture(K, FactorFamily(factors=(2,)), start=FACTOR_STARTS[name])
+        model = Mixture(K, FactorFamily(factors=(2,)), start=FACTOR_STARTS[name](2))
         case = Case(model, tables[what])
         params = model.initialise(case.pilot(), np.random.default_rng(0), attempt)
         assert np.isfinite(case.objective(params))

@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -195,9 +196,15 @@ class MixfoldEstimator(BaseEstimator):
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the line of the user's code that called the library."""
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "mixfold":
+    while (
+        frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "mixfold"
+    ):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
 
 
 def _unmasked(X: Any) -> Any:

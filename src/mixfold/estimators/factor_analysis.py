@@ -49,8 +49,8 @@ class FactorAnalysis(ExactStream):
     Parameters
     ----------
     n_components : int or None, default=1
-        Number of factors d. None: as many as the covariance of the columns can identify
-        (Ledermann's bound), and one at least.
+        Number of factors d; with 0 the columns are independent. None: as many as the covariance of
+        the columns can identify (Ledermann's bound), and one at least.
     rotation : {'varimax', 'quartimax', 'promax', 'oblimin'} or None, default=None
         How the factors are turned to be read: the first two keep them uncorrelated. None: the
         canonical ones, ordered by how well the data show them.

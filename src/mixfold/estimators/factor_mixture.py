@@ -18,7 +18,7 @@ from mixfold.families.factor import FactorFamily, OwnLoadings, TiedLoadings
 from mixfold.families.factor.noise import Noise
 from mixfold.math.low_rank import low_rank
 from mixfold.models import factor_use
-from mixfold.models.factor_starts import FACTOR_STARTS
+from mixfold.models.factor_starts import FACTOR_STARTS, FactorStart
 from mixfold.models.mixture import Mixture
 
 _TIED = ("loadings", "noise")
@@ -116,7 +116,10 @@ class FactorMixture(LatentEstimator, MixtureEstimator):
         )
 
     def _model(self, n_features: int) -> Mixture:
-        return Mixture(self.n_components, self._family(), start=FACTOR_STARTS[self.init_params])
+        return Mixture(self.n_components, self._family(), start=self._start())
+
+    def _start(self) -> FactorStart:
+        return FACTOR_STARTS[self.init_params](max(self._factors))
 
     def _stream_model(self, n_features: int) -> Mixture:
         return Mixture(self.n_components, self._family(expand=False, holes=True))
@@ -154,7 +157,7 @@ class FactorMixture(LatentEstimator, MixtureEstimator):
             tol=self.tol,
             max_iter=self.max_iter if max_iter is None else max_iter,
             n_init=1 if one else self.n_init,
-            n_candidates=1 if one else FACTOR_STARTS[self.init_params].n_candidates,
+            n_candidates=1 if one else self._start().n_candidates,
             acceleration=self._acceleration(),
             time_budget=self.time_budget,
             seed=seed,

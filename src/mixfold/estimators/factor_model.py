@@ -37,9 +37,9 @@ class FactorModel(LatentEstimator):
         "checkpoint": (rule.nothing(), rule.path()),
     }
     _stored: ClassVar[tuple[str, ...]] = (
-        "_params", "_holes", "_moments", "_batches", "n_components_", "_total", "converged_", "stop_reason_",
-        "n_iter_", "n_passes_", "lower_bound_", "lower_bounds_", "events_", "_dtype", "_stream",
-        "_schedule",
+        "_params", "_holes", "_moments", "_batches", "n_components_", "_total", "converged_",
+        "stop_reason_", "n_iter_", "n_passes_", "lower_bound_", "lower_bounds_", "events_",
+        "_dtype", "_stream", "_schedule",
     )  # fmt: skip
 
     @property

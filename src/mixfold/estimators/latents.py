@@ -91,7 +91,7 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Density
     def _latent_rows(self, Z: Any) -> Array:
         """Latents given by a user, (n, d)."""
         check_is_fitted(self)
-        Z = check_array(Z, dtype=[np.float64, np.float32], input_name="Z")
+        Z = check_array(Z, dtype=[np.float64, np.float32], input_name="Z", ensure_min_features=0)
         size = self._n_features_out
         if Z.shape[1] != size:
             raise ValueError(

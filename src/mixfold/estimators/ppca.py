@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -278,7 +279,9 @@ class PPCA(ExactStream, FactorModel):
 
     def _fitted_with(self, source: Source, size: int) -> None:
         self._tried = size
-        self._fit(source)
+        with warnings.catch_warnings():  # users are told of the fit that is kept
+            warnings.simplefilter("ignore", UserWarning)
+            self._fit(source)
 
     def _lowest_bic(self, source: Source, most: int) -> int:
         """One more axis at a time until BIC has risen twice in a row."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,22 +29,21 @@ class FactorStart(Start, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class KMeansFactorStart:
-    """k-means, in turn on scaled columns, on columns in their own units, and on principal axes.
+    """k-means, in turn on the columns and on a few whitened principal axes of the sample.
 
-    Scaled columns suit units that mean nothing; own units suit columns that are alike, such as
-    pixels, of which those that seldom vary would else be heard most. A few whitened principal axes
-    show clusters that differ along directions of little variance.
+    Clusters that differ along directions of little variance are apart in the second, and columns
+    that seldom vary, such as pixels of a margin, are not heard too much.
     """
 
-    n_candidates: int = 6
+    n_candidates: int = 4
     n_axes: int = 10
 
     def __call__(
         self, sample: Sample, n_components: int, rng: np.random.Generator, attempt: int
     ) -> Array:
-        views = (lambda: sample.U, lambda: _in_own_units(sample), lambda: self._scores(sample))
-        view = Sample(views[attempt % 3](), sample.weight, sample.labels)
-        return kmeans_shares(view, n_components, rng)
+        if attempt % 2:
+            sample = Sample(self._scores(sample), sample.weight, sample.labels)
+        return kmeans_shares(sample, n_components, rng)
 
     def _scores(self, sample: Sample) -> Array:
         """Whitened principal axes."""
@@ -53,10 +53,6 @@ class KMeansFactorStart:
         return np.asarray((sample.U - axes.mean) @ (axes.vectors / scale))
 
 
-def _in_own_units(sample: Sample) -> Array:
-    return sample.U if sample.scale is None else sample.U * sample.scale
-
-
 @dataclass(frozen=True, slots=True)
 class SubspaceStart:
     """Planes through a few random rows; each row goes to the nearest plane, a few times over.
@@ -64,17 +60,17 @@ class SubspaceStart:
     Finds components that cross each other, whose centres tell nothing.
     """
 
+    n_factors: int = 1
     n_candidates: int = 8
-    n_rows: int = 4
     n_steps: int = 10
 
     def __call__(
         self, sample: Sample, n_components: int, rng: np.random.Generator, attempt: int
     ) -> Array:
-        size = max(1, min(self.n_rows - 1, sample.U.shape[1] - 1))
+        size = max(1, min(self.n_factors, sample.U.shape[1] - 1))
         resp = rng.random((len(sample.U), n_components))
         rows = [
-            rng.choice(len(sample.U), min(self.n_rows, len(sample.U)), replace=False)
+            rng.choice(len(sample.U), min(size + 1, len(sample.U)), replace=False)
             for _ in range(n_components)
         ]
         planes = [principal_axes(sample.U[r], np.ones(len(r)), size) for r in rows]
@@ -110,9 +106,10 @@ class SimpleStart:
         return self.rule(sample, n_components, rng, attempt)
 
 
-FACTOR_STARTS: dict[str, FactorStart] = {
-    "kmeans": KMeansFactorStart(),
-    "subspaces": SubspaceStart(),
-    "k-means++": SimpleStart(PlusPlusStart()),
-    "random_from_data": SimpleStart(RandomRowsStart()),
+# by name, for a number of factors
+FACTOR_STARTS: dict[str, Callable[[int], FactorStart]] = {
+    "kmeans": lambda n_factors: KMeansFactorStart(),
+    "subspaces": SubspaceStart,
+    "k-means++": lambda n_factors: SimpleStart(PlusPlusStart()),
+    "random_from_data": lambda n_factors: SimpleStart(RandomRowsStart()),
 }

@@ -28,13 +28,12 @@ from mixfold.math.seeding import distinct
 from mixfold.math.softmax import choose, clamp, entropies, normalise
 from mixfold.mixing.free import FreeWeights
 from mixfold.models.given import Given
+from mixfold.models.repair import lost_rows, repaired
 from mixfold.models.rows import informative, tiles, with_labels, without_empty_rows
 from mixfold.models.starts import KMeansStart, Sample, Start
 
 # beyond this a coordinate is no parameter but the overflow of an extrapolation
 COORDINATE_LIMIT = 1e4
-# how often a component that lost its rows is moved before it is dropped
-MAX_RESEEDS = 3
 
 
 @record
@@ -104,7 +103,7 @@ class Mixture:
         frame = self._frame(pilot, X, weight)
         U = frame.enter(X)
         missing = np.isnan(U)
-        sample = Sample(np.where(missing, 0.0, U), weight, labels, frame.scale)
+        sample = Sample(np.where(missing, 0.0, U), weight, labels)
         resp = self.start(sample, self.n_components, rng, attempt) * weight[:, None]
         if missing.any():
             # a missing entry starts at the mean of its own cluster rather than of all rows
@@ -206,43 +205,10 @@ class Mixture:
             for k in np.flatnonzero(touched)
         )
         fresh = MixtureParams(weights, components)
-        empty = (stats.counts <= self._least(stats, context)) & (params.weights > 0)
-        if empty.any():
-            return self._repair(fresh, np.flatnonzero(empty), events, context)
+        empty = lost_rows(self, params, stats.counts, context)
+        if empty.size:
+            return repaired(self, fresh, empty, events, context)
         return Update(fresh, events)
-
-    def _least(self, stats: MixtureStats, context: Context) -> Array:
-        """The weight (K,) below which a component counts as without rows."""
-        least = np.full(self.n_components, 10 * np.finfo(float).eps * stats.weight)
-        if context.pilot is None or not self.reseed:
-            return least
-        unit = context.pilot.total_weight / context.pilot.total_rows
-        return np.maximum(least, self.family.least_rows(self.n_components) * unit)
-
-    def _repair(
-        self, params: MixtureParams, empty: Array, events: tuple[Event, ...], context: Context
-    ) -> Update[MixtureParams]:
-        """Move components that lost all their rows to rows that the mixture explains badly."""
-        moved = [e.component for e in context.events if e.kind == "reseed"]
-        tired = any(moved.count(k) >= MAX_RESEEDS for k in empty)
-        if not self.reseed or context.pilot is None or tired:
-            told = _told("drop", "lost all its rows and has weight 0 from here on", empty, context)
-            return Update(params, events + told)
-        pilot = context.pilot.block
-        reading = self.prepare(params)
-        log_density, _ = normalise(self.log_joint(reading, pilot))
-        worst = np.argsort(log_density)[: max(len(empty), len(log_density) // 20)]
-        chosen = context.rng.choice(worst, len(empty), replace=len(worst) < len(empty))
-        points = params.components.frame.enter(dense_rows(pilot.X)[chosen])
-        points = np.where(np.isnan(points), 0.0, points)
-        components = self.family.place(params.components, empty, points)
-        weights = params.weights.copy()
-        weights[empty] = 1.0 / (10 * self.n_components)
-        fresh = MixtureParams(weights / weights.sum(), components)
-        told = _told(
-            "reseed", "lost all its rows and was moved to badly explained rows", empty, context
-        )
-        return Update(fresh, events + told, monotone=False)
 
     def objective(self, params: MixtureParams, stats: MixtureStats) -> float:
         return stats.log_likelihood
@@ -339,7 +305,3 @@ class Mixture:
         weights = np.where(params.weights > 0, weights[0], 0.0)
         components = self.family.from_coordinates(params.components, vector[K:])
         return MixtureParams(weights / weights.sum(), components)
-
-
-def _told(kind: str, what: str, which: Array, context: Context) -> tuple[Event, ...]:
-    return tuple(Event(kind, f"component {k} {what}", context.iteration, int(k)) for k in which)

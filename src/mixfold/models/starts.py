@@ -18,12 +18,11 @@ from mixfold.math.symmetric import cholesky, inverse_factor
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Rows (n, D), their weights, known labels or None, and the units (D,) that were divided by."""
+    """Rows (n, D), their weights, and known labels or None."""
 
     U: Array
     weight: Array
     labels: Array | None
-    scale: Array | None = None
 
 
 class Start(Protocol):

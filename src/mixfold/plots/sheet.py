@@ -93,8 +93,9 @@ def draw_sheet(tiles: Sequence[Tile], labels: Sequence[str] = (), *, ax: Axes | 
         )
         frames.append(Rectangle((x, y), layout.width, layout.height))
     # White images would have no border on white paper.
-    look = {"facecolor": "none", "edgecolor": "0.75", "linewidth": 0.4, "clip_on": False}
-    ax.add_collection(PatchCollection(frames, **look))
+    borders = PatchCollection(frames, facecolor="none", edgecolor="0.75", linewidth=0.4)
+    borders.set_clip_on(False)  # half of a line at the edge would be cut off
+    ax.add_collection(borders)
     _write(ax, layout, tiles, labels, unit)
     width, height = layout.size
     ax.set_xlim(-layout.label_points / unit, width)

@@ -37,8 +37,9 @@ class Lift:
     def products(self, U: Any) -> tuple[Array, Any, Array]:
         """(n, K (d + 1)) products, squares as they are summed, and weighted squares (n, K)."""
         one = self.precision.shape[1] == 1
-        squares = np.einsum("nd,nd->n", U, U)[:, None] if one else U * U
-        return U @ self.theta.T, squares, squares @ self.precision.T
+        with np.errstate(over="ignore", invalid="ignore"):  # rows beyond 1e154 have density zero
+            squares = np.einsum("nd,nd->n", U, U)[:, None] if one else U * U
+            return U @ self.theta.T, squares, squares @ self.precision.T
 
     def sums(self, U: Any, P: Array, out: Array) -> Array:
         """U'P, which may be written to ``out``."""

@@ -158,7 +158,6 @@ class FactorSteps(ComponentFamily):
         loadings = params.loadings
         if not self.loadings.tied:
             loadings = np.where(empty[:, None, None], previous.loadings, loadings)
-            loadings = np.where(unseen[..., None], 0.0, loadings)
         return FactorParams(
             params.frame,
             np.where(empty[:, None], previous.means, means),
