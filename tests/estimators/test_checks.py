@@ -5,7 +5,13 @@ from unittest import SkipTest
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from mixfold import GaussianMixture
+from mixfold import (
+    PPCA,
+    FactorAnalysis,
+    GaussianMixture,
+    MixtureOfFactorAnalyzers,
+    MixtureOfPPCA,
+)
 
 # These two ask of anything that takes sparse input and has predict_proba that it returns 2 or 4
 # columns, as if it were a classifier: no mixture of one component can.
@@ -15,6 +21,13 @@ ESTIMATORS = [
     (GaussianMixture(random_state=0), OF_CLASSIFIERS),
     (GaussianMixture(2, random_state=0), set()),
     (GaussianMixture(2, covariance_type="tied-diag", random_state=0), set()),
+    (PPCA(random_state=0), set()),
+    (PPCA(1, solver="em", random_state=0), set()),
+    (FactorAnalysis(random_state=0), set()),
+    (FactorAnalysis(rotation="oblimin"), set()),
+    (MixtureOfPPCA(random_state=0), OF_CLASSIFIERS),
+    (MixtureOfPPCA(2, random_state=0), set()),
+    (MixtureOfFactorAnalyzers(2, random_state=0), set()),
 ]
 
 

@@ -27,6 +27,8 @@ tables = pytest.mark.parametrize("holes", [False, True], ids=["complete", "missi
 accelerations = pytest.mark.parametrize("acceleration", ["auto", None])
 kinds = pytest.mark.parametrize("kind", ["full", "diag"])
 unfinished = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+# entries are hidden at random: a few rows have none left, of which a fit tells
+pytestmark = pytest.mark.filterwarnings("ignore:.*have no observed entry")
 
 
 class Cut:

@@ -59,6 +59,7 @@ def test_a_column_that_is_constant_in_the_sample_keeps_its_variance(rng, kind):
     assert variance == pytest.approx(Z[:, 1].var(), rel=0.01)
 
 
+@pytest.mark.filterwarnings("ignore:.*have no observed entry")  # a row may be masked wholly
 def test_masked_entries_are_missing(X):
     masked = np.ma.masked_array(np.where(X > 6, 1e6, X), mask=X > 6)
     holes = np.where(X > 6, np.nan, X)

@@ -23,6 +23,9 @@ from mixfold.engine.loop import Fit
 from mixfold.engine.sources import open_source
 from mixfold.estimators import constraints
 
+# packages whose lines a warning does not point to: scikit-learn wraps our methods
+_NOT_THE_USERS = ("mixfold", "sklearn")
+
 
 class DegenerateWarning(UserWarning):
     """A component was floored, moved or dropped; ``events_`` tells which and when."""
@@ -196,15 +199,13 @@ class MixfoldEstimator(BaseEstimator):
 def warn(message: str, category: type[Warning]) -> None:
     """Warn at the line of the user's code that called the library."""
     level, frame = 2, sys._getframe(1)
-    while (
-        frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "mixfold"
-    ):
+    while frame.f_back is not None and _package(frame) in _NOT_THE_USERS:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
 
 
-def _module(frame: FrameType) -> str:
-    return str(frame.f_globals.get("__name__", ""))
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).split(".")[0]
 
 
 def _unmasked(X: Any) -> Any:

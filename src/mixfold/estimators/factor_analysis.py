@@ -40,7 +40,8 @@ class FactorAnalysis(ExactStream):
 
         z ~ N(0, I_d),   x | z ~ N(loadings z + mean, diag(noise_variance))
 
-    Parameters and attributes are those of :class:`sklearn.decomposition.FactorAnalysis` and more:
+    Attributes and methods are those of :class:`sklearn.decomposition.FactorAnalysis` and more, and
+    so are the parameters but for those of its singular value decomposition:
     NaN entries are missing (at random) and integrated out; rows may weigh; oblique rotations; X may
     be an array, a sparse matrix, a pandas, polars or Arrow table, a ``.npy``, Parquet or CSV file
     (or a folder of them) larger than memory, or a Dask collection. Complete data are read once:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from mixfold.contracts import Array, Source
+from mixfold.contracts import Array, Event, Source
 from mixfold.engine.random import seed_from
 from mixfold.estimators import constraints as rule
 from mixfold.estimators.base import warn
@@ -245,6 +245,9 @@ class PPCA(ExactStream, FactorModel):
         per_row = log_likelihood_of(spectrum, floor)
         self._total = (per_row * spectrum.weight, spectrum.weight, 0.0)
         self.solver_, self.events_ = spectrum.solver, []
+        if self._params.components.noise[0, 0] <= floor * (1 + 1e-9):
+            message = f"the axes leave no noise but the floor of {floor:g} relative to the data"
+            self.events_ = [Event("floor", message, 1, 0)]
         self.lower_bound_, self.lower_bounds_ = per_row, [per_row]
         self.n_iter_, self.n_passes_ = 1, spectrum.passes
         self.converged_ = spectrum.converged

@@ -61,9 +61,11 @@ def frame_of(X: Array, weight: Array) -> Frame:
 def frame_about_zero(X: Array, weight: Array) -> Frame:
     """Origin zero and the root mean square of each column, for models without means."""
     centred = frame_of(X, weight)
-    with np.errstate(over="ignore"):
-        scale = np.hypot(centred.origin, centred.scale)
-    return Frame(np.zeros_like(centred.origin), scale)
+    varies = np.nanmax(X, axis=0) > np.nanmin(X, axis=0)
+    scale = np.hypot(centred.origin, np.where(varies, centred.scale, 0.0))
+    positive = scale > 0
+    common = np.sqrt(np.mean(scale[positive] ** 2)) if positive.any() else 1.0
+    return Frame(np.zeros_like(centred.origin), np.where(positive, scale, common))
 
 
 def _mean_and_variance(X: Array, weight: Array) -> tuple[Array, Array]:

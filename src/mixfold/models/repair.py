@@ -22,7 +22,8 @@ def lost_rows(model: Mixture, params: MixtureParams, counts: Array, context: Con
     """The components that have too few rows to be estimated."""
     least = np.full(len(counts), 10 * np.finfo(float).eps * counts.sum())
     if context.pilot is not None and model.reseed:
-        unit = context.pilot.total_weight / context.pilot.total_rows
+        # a row of weight two is two rows; one of weight 0.1, in a table of such, is a row
+        unit = min(1.0, context.pilot.total_weight / context.pilot.total_rows)
         least = np.maximum(least, model.family.least_rows(len(counts)) * unit)
     return np.flatnonzero((counts <= least) & (params.weights > 0))
 
@@ -53,6 +54,8 @@ def _dropped(
     if context.pilot is not None and context.pilot.block.y is not None:
         # rows that are known to belong to a component have nowhere else to go
         tired = tired[params.weights[tired] <= 10 * np.finfo(float).eps]
+    if tired.size == np.count_nonzero(params.weights):  # somebody must own the rows
+        tired = tired[tired != np.argmax(params.weights)]
     weights = params.weights.copy()
     weights[tired] = 0.0
     told = _told("drop", "lost its rows and has weight 0 from here on", tired, context)

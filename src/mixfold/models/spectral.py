@@ -12,7 +12,14 @@ from mixfold.contracts import Array, Executor, Source, record
 from mixfold.math.krylov import leading_eigenpairs
 from mixfold.math.spectrum import Rule, signed
 from mixfold.models.spectral_rows import collect
-from mixfold.models.spectral_sums import Multiply, Products, RowSums, SecondMoments, SumSquares
+from mixfold.models.spectral_sums import (
+    Multiply,
+    Products,
+    RowSums,
+    SecondMoments,
+    SumSquares,
+    check_size,
+)
 from mixfold.models.spectral_table import Table, look
 
 # Order of a matrix that is decomposed in full without a second thought, and of the largest one.
@@ -171,6 +178,7 @@ def _by_gram(table: Table, size: int | Rule) -> Spectrum:
         _check_order(table.source.n_samples, "rows")
     rows, sums = collect(table.source, table.executor, table.origin, table.center)
     G = rows.gram()
+    check_size(np.diagonal(G))
     total = float(np.trace(G))
     least = min(size, len(G)) if isinstance(size, int) else size
     values, left = _decomposed(G, least, total, table.n_features, sums.weight)

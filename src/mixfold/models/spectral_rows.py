@@ -33,8 +33,9 @@ class DenseRows:
     def gram(self) -> Array:
         """A A'."""
         out = np.zeros((len(self.root), len(self.root)))
-        for panel in self._panels():
-            out += panel @ panel.T
+        with np.errstate(over="ignore", invalid="ignore"):
+            for panel in self._panels():
+                out += panel @ panel.T
         return out
 
     def back(self, U: Array) -> Array:

@@ -126,7 +126,9 @@ class SumSquares:
             second = (X.T @ (sparse.diags_array(weight) @ X)).toarray()
         else:  # one factor on both sides: half the work is enough for a symmetric product
             root = X if block.weight is None else np.sqrt(weight)[:, None] * X
-            second = root.T @ root
+            with np.errstate(over="ignore", invalid="ignore"):
+                second = root.T @ root
+        check_size(np.diagonal(second))
         sums = row_sums(block, weight @ X, self.origin)
         return SecondMoments(sums, second.astype(np.float64, copy=False))
 
@@ -148,8 +150,10 @@ class Multiply:
         left[:-1] = (X @ rows.T).T if sparse.issparse(X) else rows @ X.T
         left[:-1] *= weight
         left[-1] = weight
-        right = ((X.T @ left.T).T if sparse.issparse(X) else left @ X).astype(np.float64)
-        square = float(block.weights() @ _squared_norms(X)) if self.square else 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            right = ((X.T @ left.T).T if sparse.issparse(X) else left @ X).astype(np.float64)
+            square = float(block.weights() @ _squared_norms(X)) if self.square else 0.0
+        check_size(np.append(right[:, 0], square))
         sums = row_sums(block, right[-1], self.origin)
         return Products(sums, np.ascontiguousarray(right[:-1].T), square)
 
@@ -159,6 +163,15 @@ def complete_rows(block: Block) -> Any:
     if not block.complete:
         raise MissingEntries(f"rows {block.rows.start} to {block.rows.stop - 1} lack entries")
     return block.X
+
+
+def check_size(squares: Array) -> None:
+    """Refuse squares that overflowed."""
+    if not np.isfinite(squares).all():
+        raise ValueError(
+            "X holds values too large to be squared in its dtype; divide its columns by a large "
+            "number first, or use float64"
+        )
 
 
 def about(X: Any, origin: Array) -> Any:

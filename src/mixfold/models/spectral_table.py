@@ -73,7 +73,8 @@ def look(source: Source, executor: Executor, center: bool, origin: Array | None)
 def _far_mean(X: Array, limit: float) -> Array:
     """The mean if variance would drown in rounding about zero; else zero, which costs nothing."""
     mean = X.mean(axis=0, dtype=np.float64)
-    variance = np.square(X - mean).mean(axis=0).sum()
+    with np.errstate(over="ignore"):
+        variance = np.square(X - mean).mean(axis=0).sum()
     return np.asarray(mean if mean @ mean > limit * variance else np.zeros_like(mean))
 
 
