@@ -505,3 +505,22 @@ def test_sparse_tables_with_holes(table: Array, model: Any) -> None:
         model.fit(X).transform(X),
         atol=1e-5,
     )
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PPCA(2),
+        PPCA(2, solver="gram"),
+        PPCA(2, solver="randomized"),
+        FactorAnalysis(1),
+        MixtureOfPPCA(2),
+        MixtureOfFactorAnalyzers(2),
+    ],
+    ids=repr,
+)
+def test_values_too_large_to_be_squared_are_told_of(estimator):
+    X = np.random.default_rng(0).normal(size=(50, 5))
+    X[3, 2] = 1e200
+    with pytest.raises(ValueError, match="too large to be squared"):
+        estimator.fit(X)

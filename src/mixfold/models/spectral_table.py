@@ -73,9 +73,10 @@ def look(source: Source, executor: Executor, center: bool, origin: Array | None)
 def _far_mean(X: Array, limit: float) -> Array:
     """The mean if variance would drown in rounding about zero; else zero, which costs nothing."""
     mean = X.mean(axis=0, dtype=np.float64)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # the sums themselves will tell of it
         variance = np.square(X - mean).mean(axis=0).sum()
-    return np.asarray(mean if mean @ mean > limit * variance else np.zeros_like(mean))
+        far = mean @ mean > limit * variance
+    return np.asarray(mean if far else np.zeros_like(mean))
 
 
 def _far_columns(X: Any, limit: float) -> Array:
