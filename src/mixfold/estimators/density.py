@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Executor, Pilot, Source
 from mixfold.engine.acceleration import ACCELERATIONS, Acceleration
-from mixfold.engine.loop import Fit
+from mixfold.engine.loop import Fit, Plan
 from mixfold.engine.random import RowKeys, seed_from
 from mixfold.estimators import answers
 from mixfold.estimators.base import warn
@@ -48,10 +48,9 @@ class DensityEstimator(DensityMixin, FittingEstimator):
         return {"start": start, "earlier": getattr(self, "_climb", None) if same_frame else None}
 
     def _climbed(
-        self, model: Mixture, source: Source, executor: Executor, pilot: Pilot, seed: int,
-        max_iter: int | None = None,
-    ) -> Fit:  # fmt: skip
-        result = super()._climbed(model, source, executor, pilot, seed, max_iter)
+        self, model: Mixture, source: Source, executor: Executor, pilot: Pilot, plan: Plan
+    ) -> Fit:
+        result = super()._climbed(model, source, executor, pilot, plan)
         empty, total = pilot.total_weight - result.weight, pilot.total_weight
         if empty > 1e-9 * total:
             rows = f"{empty:g} of the {total:g} rows"

@@ -62,7 +62,7 @@ class FittingEstimator(MixfoldEstimator):
     def _fit(self, source: Source, max_iter: int | None = None) -> Fit:
         executor, seed, pilot = self._survey(source)
         model = self._model(source.n_features)
-        result = self._climbed(model, source, executor, pilot, seed, max_iter)
+        result = self._climbed(model, source, executor, pilot, self._plan(seed, max_iter))
         # a first batch need not converge: others follow
         self._keep(result, source, seed, quiet=max_iter is not None)
         return result
@@ -84,14 +84,13 @@ class FittingEstimator(MixfoldEstimator):
         """What a model has to know about the data before it is made; by default nothing."""
 
     def _climbed(
-        self, model: Any, source: Source, executor: Executor, pilot: Pilot, seed: int,
-        max_iter: int | None = None,
-    ) -> Fit:  # fmt: skip
+        self, model: Any, source: Source, executor: Executor, pilot: Pilot, plan: Plan
+    ) -> Fit:
         return fit(
-            self._informed(model, source, executor, pilot, seed),
+            self._informed(model, source, executor, pilot, plan.seed),
             source,
             executor,
-            self._plan(seed, max_iter),
+            plan,
             pilot=pilot,
             checkpoint=self._checkpoint(),
             progress=Progress(int(self.verbose), self.verbose_interval),
