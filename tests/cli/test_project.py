@@ -199,3 +199,22 @@ def test_the_summary_and_inspect_show_the_parts(
     for text in expected:
         assert text in fit.out and text in shown.out
     assert MODELS[name].estimator in shown.out
+
+
+def test_the_output_may_not_be_the_input(tmp_path):
+    import numpy as np
+    import pytest
+
+    from mixfold import PPCA
+    from mixfold.cli import main
+
+    rng = np.random.default_rng(0)
+    table, model = tmp_path / "t.csv", tmp_path / "m.mixfold"
+    np.savetxt(table, rng.normal(size=(30, 3)), delimiter=",", header="a,b,c", comments="")
+    before = table.read_text()
+    PPCA(1).fit(table).save(model)
+    for command in ("reconstruct", "transform", "impute"):
+        with pytest.raises(SystemExit) as end:
+            main([command, str(model), str(table), "--out", str(table)])
+        assert end.value.code == 2
+    assert table.read_text() == before

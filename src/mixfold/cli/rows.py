@@ -32,6 +32,11 @@ def write_rows(
     if out is None:
         return _each_piece(label, open_for(model, file, names), task, None, quiet)
     check_output(out)
+    if out.resolve() == file.resolve() or out.resolve().parent == file.resolve():
+        raise typer.BadParameter(
+            f"{out} would overwrite, or lie within, the data it is made from; choose another file.",
+            param_hint="--out",
+        )
     source = open_for(model, file, names)
     with TableWriter(out) as writer:
         rows = _each_piece(label, source, task, writer, quiet)
@@ -51,6 +56,8 @@ def _each_piece(
     with row_progress(label, source.n_samples, quiet) as advance:
         for piece in pieces(source):
             table = task(piece)
+            if not table:
+                raise ValueError("The model has no factors; there is nothing to write.")
             if writer is not None:
                 writer.write(table)
             size = len(next(iter(table.values())))

@@ -78,8 +78,6 @@ class ExactStream(FactorModel):
     def _step(self, source: Source, first: bool) -> None:
         """One more batch by stepwise EM."""
         self._holes = True
-        if first:
-            self.solver_ = "em"
         self._learn(source, "n_components", first)
 
     def _summarised(self) -> Stepwise:

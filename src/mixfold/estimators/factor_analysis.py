@@ -10,11 +10,12 @@ import numpy as np
 
 from mixfold.contracts import Array, Source
 from mixfold.engine.executors import resolve_executor
+from mixfold.engine.loop import Fit
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.random import seed_from
 from mixfold.engine.sources import open_source
 from mixfold.estimators import constraints as rule
-from mixfold.estimators.base import warn
+from mixfold.estimators.base import DegenerateWarning, warn
 from mixfold.estimators.exact_streams import ExactStream
 from mixfold.families.factor import FactorParams
 from mixfold.families.factor.noise import DiagonalNoise, Noise
@@ -127,6 +128,7 @@ class FactorAnalysis(ExactStream):
     """
 
     _methods: ClassVar[tuple[str, ...]] = ("posterior", "least-squares", "weighted")
+    _inverse_methods: ClassVar[tuple[str, str]] = ("posterior", "weighted")
     _constraints: ClassVar[rule.Constraints] = {
         **ExactStream._constraints,
         "n_components": (rule.nothing(), rule.integer(0)),
@@ -172,7 +174,7 @@ class FactorAnalysis(ExactStream):
     def _dimension(self, n_rows: int, n_features: int) -> int:
         bound = n_features + 0.5 - np.sqrt(8 * n_features + 1) / 2
         if self.n_components is None:
-            return max(1, int(bound + 1e-9))
+            return max(1, min(int(bound + 1e-9), n_rows - 1))
         wanted = self._checked(int(self.n_components), n_rows, n_features)
         if wanted > bound + 1e-9:
             warn(
@@ -253,6 +255,19 @@ class FactorAnalysis(ExactStream):
 
     # ------------------------------------------------ results
 
+    def _tell(self, fit: Fit) -> None:
+        if self.heywood_.size:
+            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+            which = ", ".join(str(names[j]) for j in self.heywood_[:5])
+            more = " and others" if self.heywood_.size > 5 else ""
+            warn(
+                f"Heywood case: the factors explain columns {which}{more} wholly, whose noise is "
+                f"at the floor of {self.noise_floor:g} of their variance; see heywood_",
+                DegenerateWarning,
+            )
+            fit = replace(fit, events=tuple(e for e in fit.events if e.kind != "floor"))
+        super()._tell(fit)
+
     def _rotated(self, loadings: Array) -> Rotation:
         if self.rotation is None or loadings.shape[1] < 2:
             identity = np.eye(loadings.shape[1])
@@ -277,8 +292,9 @@ class FactorAnalysis(ExactStream):
     @property
     def loglike_(self) -> list[float]:
         """Log-likelihood of the training rows after each iteration."""
-        weight = 1.0 if self._total is None else self._total[1]
-        return [value * weight for value in self.lower_bounds_]
+        if self._total is None:  # the rows of a stream are not kept
+            return []
+        return [value * self._total[1] for value in self.lower_bounds_]
 
 
 def _at(params: MixtureParams, mean: Array) -> MixtureParams:

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils._set_output import _get_output_config
 
 from mixfold.contracts import Array
 from mixfold.engine.acceleration import ACCELERATIONS
@@ -25,7 +26,7 @@ _TIED = ("loadings", "noise")
 
 
 def _is_tied(value: Any) -> bool:
-    return isinstance(value, list | tuple) and set(value) <= set(_TIED)
+    return isinstance(value, list | tuple) and all(name in _TIED for name in value)
 
 
 def _is_factors(value: Any) -> bool:
@@ -165,7 +166,12 @@ class FactorMixture(LatentEstimator, MixtureEstimator):
 
     def _fits(self, model: Mixture) -> bool:
         shape = (self.n_components, self.n_features_in_, max(self._factors))
-        return bool(self._params.components.loadings.shape == shape)
+        loadings = self._params.components.loadings
+        if loadings.shape != shape:
+            return False
+        beyond = np.arange(shape[2]) >= np.broadcast_to(self._factors, shape[:1])[:, None]
+        used = (loadings != 0).any(axis=1)
+        return not (used & beyond).any() and bool((used | beyond).all() or len(self._factors) == 1)
 
     def _publish_params(self) -> None:
         params = self._canonical()
@@ -199,6 +205,11 @@ class FactorMixture(LatentEstimator, MixtureEstimator):
         -------
         ndarray of shape (n_samples, n_factors) or (n_samples, n_components, n_factors)
         """
+        if per_component and _get_output_config("transform", self)["dense"] != "default":
+            raise ValueError(
+                "per_component=True gives an array of three dimensions, which no table can hold; "
+                "call set_output(transform='default') first"
+            )
         answer = latents.per_component if per_component else latents.expected
         return np.concatenate(self._inferred(X, answer))
 
@@ -218,10 +229,10 @@ class FactorMixture(LatentEstimator, MixtureEstimator):
         """
         Z = self._latent_rows(Z)
         params = self._canonical()
-        shares = np.broadcast_to(params.weights, (len(Z), self.n_components))
+        shares = np.broadcast_to(params.weights, (len(Z), len(self._params.weights)))
         if components is not None:
             chosen = self._chosen(components, len(Z))
-            shares = (chosen[:, None] == np.arange(self.n_components)).astype(float)
+            shares = (chosen[:, None] == np.arange(len(self._params.weights))).astype(float)
         return factor_use.decode(params, Z, shares).astype(self._dtype)
 
     def _chosen(self, components: Any, n_rows: int) -> Array:
@@ -229,11 +240,11 @@ class FactorMixture(LatentEstimator, MixtureEstimator):
         chosen = np.asarray(components)
         words = (
             f"components must be a whole number from 0 to n_components - 1 = "
-            f"{self.n_components - 1}, or one for each of the {n_rows} rows of Z"
+            f"{len(self._params.weights) - 1}, or one for each of the {n_rows} rows of Z"
         )
         if chosen.dtype.kind not in "iu" or chosen.shape not in ((), (n_rows,)):
             raise ValueError(f"{words}; got {chosen.dtype} of shape {chosen.shape}")
-        bad = chosen[(chosen < 0) | (chosen >= self.n_components)]
+        bad = chosen[(chosen < 0) | (chosen >= len(self._params.weights))]
         if bad.size:
             raise ValueError(f"{words}; got {bad.flat[0]}")
         return np.broadcast_to(chosen, n_rows)

@@ -80,7 +80,10 @@ class FactorModel(LatentEstimator):
 
     def _fits(self, model: Mixture) -> bool:
         shape = (1, self.n_features_in_, self.n_components_)
-        return bool(self._params.components.loadings.shape == shape)
+        components = self._params.components
+        # a fit about its mean says nothing about one about zero
+        about = not self._uncentred or not components.frame.leave(components.means).any()
+        return bool(components.loadings.shape == shape and about)
 
     # ------------------------------------------------ how many factors
 
@@ -164,13 +167,14 @@ class FactorModel(LatentEstimator):
             The same for all complete rows. If any row has missing entries, one for each row:
             (n_samples, n_components, n_components).
         """
-        parts = self._inferred(X, latents.with_covariances)
         turn = self._turn()
+        if not return_cov:
+            Z = np.concatenate(self._inferred(X, latents.alone))
+            return Z if turn is None else (Z @ turn).astype(Z.dtype)
+        parts = self._inferred(X, latents.with_covariances)
         Z = np.concatenate([part[0] for part in parts])
         if turn is not None:
             Z = (Z @ turn).astype(Z.dtype)
-        if not return_cov:
-            return Z
         covariances = [part[1] if turn is None else turn.T @ part[1] @ turn for part in parts]
         if all(one.ndim == 2 for one in covariances):
             return Z, covariances[0]
@@ -196,21 +200,22 @@ class FactorModel(LatentEstimator):
         ----------
         Z : array-like of shape (n_samples, n_components)
             Any points of the latent space.
-        method : {'posterior', 'least-squares'}, default='posterior'
-            'posterior': loadings_ z + mean_. 'least-squares' takes Z as what ``transform`` returned
-            and undoes its shrinkage first, so that the rows are projections on the plane of the
-            factors, with each column in units of its noise; for PPCA these are the rows that
-            scikit-learn's PCA reconstructs.
+        method : str, default='posterior'
+            'posterior': loadings_ z + mean_. 'least-squares' for PPCA, 'weighted' for factor
+            analysis, take Z as what ``transform`` returned and undo its shrinkage first, so that
+            the rows are those that ``reconstruct`` gives by the same method; for PPCA they are
+            the rows that scikit-learn's PCA reconstructs.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features)
         """
-        if method not in ("posterior", "least-squares"):
-            raise ValueError(f"method must be 'posterior' or 'least-squares', got {method!r}")
+        if method not in self._inverse_methods:
+            names = " or ".join(repr(name) for name in self._inverse_methods)
+            raise ValueError(f"method must be {names}, got {method!r}")
         Z = self._unturned(Z)
         params = self._canonical()
-        if method == "least-squares":
+        if method != "posterior":
             Z = factor_use.unshrunk(params, Z)
         return factor_use.decode(params, Z, np.ones((len(Z), 1))).astype(self._dtype)
 

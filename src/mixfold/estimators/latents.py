@@ -88,6 +88,9 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Density
             raise ValueError(f"method must be one of {', '.join(self._methods)}; got {method!r}")
         return method
 
+    # names of ways to undo ``transform``
+    _inverse_methods: ClassVar[tuple[str, str]] = ("posterior", "least-squares")
+
     def _latent_rows(self, Z: Any) -> Array:
         """Latents given by a user, (n, d)."""
         check_is_fitted(self)
@@ -104,7 +107,8 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Density
 def _answered(
     model: Mixture, reading: MixtureReading, block: Block, answer: Any
 ) -> tuple[Any, int]:
-    inferred = factor_use.infer(model, reading, block)
+    wanted = answer is with_covariances
+    inferred = factor_use.infer(model, reading, block, covariances=wanted)
     return answer(inferred, block), _empty_rows(block)
 
 
@@ -126,8 +130,14 @@ def per_component(inferred: Inferred, block: Block) -> Array:
     return shaped(inferred.latents.means, block)
 
 
+def alone(inferred: Inferred, block: Block) -> Array:
+    """Of a model with one component: means (n, d)."""
+    return shaped(inferred.latents.means[:, 0], block)
+
+
 def with_covariances(inferred: Inferred, block: Block) -> tuple[Array, Array]:
     """Of a model with one component: means (n, d) and covariances (d, d) or (n, d, d)."""
     covariances = inferred.latents.covariances
+    assert covariances is not None
     one = covariances[0] if covariances.ndim == 3 else covariances[:, 0]
     return shaped(inferred.latents.means[:, 0], block), one

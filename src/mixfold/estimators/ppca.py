@@ -13,10 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 from mixfold.contracts import Array, Event, Source
 from mixfold.engine.random import seed_from
 from mixfold.estimators import constraints as rule
-from mixfold.estimators.base import warn
+from mixfold.estimators.base import DegenerateWarning, warn
 from mixfold.estimators.exact_streams import ExactStream
 from mixfold.estimators.factor_model import FactorModel
 from mixfold.families.factor.noise import IsotropicNoise, Noise
+from mixfold.math.principal import orthonormal
 from mixfold.math.spectrum import EveryAxis, Rule, dimension_rule
 from mixfold.models.ppca import closed_form, log_likelihood_of
 from mixfold.models.spectral import SOLVERS, Spectrum, from_moments, principal_axes
@@ -55,7 +56,7 @@ class PPCA(ExactStream, FactorModel):
     tol : float, default=1e-6
         EM ends when the gain of all steps to come is projected to be less, in log-likelihood per
         row (per unit of weight).
-    noise_floor : float, default=1e-6
+    noise_floor : float, default=1e-12
         Smallest noise variance, relative to the mean variance of the columns.
     max_iter : int, default=500
         Iterations of EM.
@@ -74,7 +75,8 @@ class PPCA(ExactStream, FactorModel):
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
-        Seconds after which EM returns the best so far.
+        Seconds after which EM returns the best so far (each fit, where the number of latents is
+        searched for with missing entries).
     checkpoint : path, default=None
         File in which EM is kept and from which it goes on if interrupted.
 
@@ -145,7 +147,7 @@ class PPCA(ExactStream, FactorModel):
         center: bool = True,
         solver: str = "auto",
         tol: float = 1e-6,
-        noise_floor: float = 1e-6,
+        noise_floor: float = 1e-12,
         max_iter: int = 500,
         random_state: Any = None,
         warm_start: bool = False,
@@ -194,7 +196,14 @@ class PPCA(ExactStream, FactorModel):
         if self.n_components is None:
             return max(1, min(n_rows, n_features) - 1)
         wanted = self._wanted(n_rows, n_features)
-        return wanted if isinstance(wanted, int) else self._tried  # of a search
+        if isinstance(wanted, int):
+            return wanted
+        if not hasattr(self, "_tried"):  # only a search knows
+            raise ValueError(
+                f"n_components={self.n_components!r} cannot be chosen in a stream with missing "
+                "entries or more than 2000 columns; give a whole number"
+            )
+        return int(self._tried)
 
     # ------------------------------------------------ fitting
 
@@ -232,8 +241,8 @@ class PPCA(ExactStream, FactorModel):
         """The fit in closed form."""
         if len(spectrum.values) == 0:
             raise ValueError(
-                "all rows are the same, so no share of their variance can be retained; give "
-                "n_components as a whole number, or other rows"
+                f"all rows are the same, so n_components={self.n_components!r} cannot be chosen; "
+                "give a whole number, or other rows"
             )
         if isinstance(self.n_components, Integral):
             self._checked(len(spectrum.values), spectrum.n_rows, self.n_features_in_)
@@ -246,8 +255,14 @@ class PPCA(ExactStream, FactorModel):
         self._total = (per_row * spectrum.weight, spectrum.weight, 0.0)
         self.solver_, self.events_ = spectrum.solver, []
         if self._params.components.noise[0, 0] <= floor * (1 + 1e-9):
-            message = f"the axes leave no noise but the floor of {floor:g} relative to the data"
+            message = (
+                f"the axes leave no noise but the floor of {floor:g} relative to the mean variance "
+                "of the columns: fewer n_components explain all of it, or columns of small units "
+                "are drowned by others (scale them)"
+            )
             self.events_ = [Event("floor", message, 1, 0)]
+            if len(spectrum.values) < self.n_features_in_:
+                warn(message, DegenerateWarning)
         self.lower_bound_, self.lower_bounds_ = per_row, [per_row]
         self.n_iter_, self.n_passes_ = 1, spectrum.passes
         self.converged_ = spectrum.converged
@@ -259,6 +274,10 @@ class PPCA(ExactStream, FactorModel):
                 "the next ones; ask for fewer n_components, or use solver='covariance' or 'gram'",
                 ConvergenceWarning,
             )
+
+    def _step(self, source: Source, first: bool) -> None:
+        self.solver_ = "em"
+        super()._step(source, first)
 
     def _take_moments(self, moments: SecondMoments) -> None:
         wanted = self._wanted(self.n_features_in_ + 1, self.n_features_in_)
@@ -273,12 +292,19 @@ class PPCA(ExactStream, FactorModel):
                 "n_components='mle' needs complete data and a closed form; with missing entries or "
                 "solver='em' use 'bic', a share of the variance, or a whole number"
             )
+        if self.checkpoint is not None:
+            raise ValueError(
+                f"n_components={self.n_components!r} is searched for by several fits where entries "
+                "are missing, and a checkpoint holds one; leave checkpoint out or give a whole "
+                "number"
+            )
         most = max(1, min(source.n_samples or source.n_features, source.n_features) - 1)
         if self.n_components == "bic":
             self._tried = self._lowest_bic(source, most)
         else:
             self._tried = self._fewest(source, most)
         self._fit(source)
+        del self._tried
 
     def _fitted_with(self, source: Source, size: int) -> None:
         self._tried = size
@@ -323,7 +349,7 @@ class PPCA(ExactStream, FactorModel):
         lengths = np.sqrt((loadings**2).sum(axis=0))
         variance = lengths**2 + noise[0]
         total = variance.sum() + noise[0] * (len(loadings) - len(lengths))
-        axes = loadings / np.where(lengths > 0, lengths, 1.0)
+        axes = orthonormal(loadings)
         self.components_ = np.ascontiguousarray(axes.T).astype(self._dtype)
         self.loadings_ = loadings.astype(self._dtype)
         self.noise_variance_ = float(noise[0])

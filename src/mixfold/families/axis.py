@@ -153,6 +153,11 @@ class AxisGaussian(GaussianFamily):
         theta = np.concatenate([head, linear, -0.5 * reading.precision], axis=1)
         return features, theta.astype(tile_width(block.X.dtype, reading.amplification.max()))
 
+    def numbers_of_row(self, block: Block, reading: AxisReading) -> int:
+        if issparse(block.X) and block.complete and _safe_about_zero(reading):
+            return max(1, int(block.X.nnz) // max(1, block.n_rows))  # they stay sparse
+        return super().numbers_of_row(block, reading)
+
     def fused(
         self, block: Block, reading: AxisReading, log_weights: Array
     ) -> tuple[Moments, Sums] | None:

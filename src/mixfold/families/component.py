@@ -47,6 +47,10 @@ class ComponentFamily(ABC):
         """What the general E step holds for a row with missing entries."""
         return n_components * n_features
 
+    def numbers_of_row(self, block: Block, reading: Any) -> int:
+        """What the general E step holds for a complete row: sparse rows are made dense."""
+        return int(block.X.shape[1])
+
     # ------------------------------------------------ parameters
 
     def frame(self, X: Array, weight: Array) -> Frame:

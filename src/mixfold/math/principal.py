@@ -70,3 +70,19 @@ def _completed(vectors: Array, values: Array, size: int, total: float) -> tuple[
     out = np.zeros(size)
     out[: real.sum()] = values[real]
     return np.ascontiguousarray(kept[:, :size]), out
+
+
+def orthonormal(axes: Array) -> Array:
+    """Orthogonal columns (D, d) with length one; columns of zeros become any that complete them."""
+    lengths = np.linalg.norm(axes, axis=0)
+    unit = axes / np.where(lengths > 0, lengths, 1.0)
+    if (lengths > 0).all():
+        return np.asarray(unit)
+    rng = np.random.default_rng(0)
+    order = np.argsort(lengths == 0, kind="stable")
+    fresh = np.where(lengths > 0, unit, rng.standard_normal(axes.shape))[:, order]
+    basis, triangle = np.linalg.qr(fresh)
+    basis = basis * np.where(np.diagonal(triangle) < 0, -1.0, 1.0)
+    out = np.empty_like(unit)
+    out[:, order] = basis
+    return out

@@ -15,7 +15,7 @@ from scipy.special import gammaln
 from mixfold.contracts import Array
 
 # relative to the mean variance of a column: below this, noise is not told from none
-FLOOR = 1e-6
+FLOOR = 1e-12
 
 
 def signed(vectors: Array) -> Array:
@@ -199,7 +199,7 @@ def log_evidences(
     for d in range(size + 1):
         if d:
             value = full[d - 1]
-            if value <= smallest:
+            if value <= max(smallest, least):
                 break  # no axis without variance
             gaps += np.log(np.maximum(value - full[d:], smallest)).sum()
             inverse = 1 / value - 1 / full[: d - 1]

@@ -52,10 +52,13 @@ class Inferred:
         return np.asarray(np.einsum("nk,nkd->nd", self.resp, self.latents.means))
 
 
-def infer(model: Mixture, reading: MixtureReading, block: Block) -> Inferred:
+def infer(
+    model: Mixture, reading: MixtureReading, block: Block, covariances: bool = False
+) -> Inferred:
+    """Shares and posteriors of the rows of a block, with covariances if asked for."""
     family = model.family
     assert isinstance(family, FactorFamily)
-    latents = family.posterior(block, reading.components)
+    latents = family.posterior(block, reading.components, covariances)
     _, resp = normalise(latents.log_density + reading.log_weights)
     return Inferred(resp, latents)
 

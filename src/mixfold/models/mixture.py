@@ -157,7 +157,8 @@ class Mixture:
                 sums.moments[:, 0], moments, sums.log_likelihood, sums.entropy, sums.weight
             )
         per_row = self.family.numbers_per_row(self.n_components, block.X.shape[1])
-        parts = (self._expect_tile(reading, tile) for tile in tiles(block, per_row))
+        width = self.family.numbers_of_row(block, reading.components)
+        parts = (self._expect_tile(reading, tile) for tile in tiles(block, per_row, width))
         total = next(parts)
         for part in parts:
             total = total + part
@@ -228,6 +229,11 @@ class Mixture:
 
     def impute(self, reading: MixtureReading, block: Block, rng: RowRandom, *, draw: bool) -> Array:
         """The rows with missing entries filled: conditional means, or one conditional draw."""
+        per_row = self.family.numbers_per_row(self.n_components, block.X.shape[1])
+        parts = tiles(block, per_row, block.X.shape[1])
+        return np.concatenate([self._filled(reading, part, rng, draw) for part in parts])
+
+    def _filled(self, reading: MixtureReading, block: Block, rng: RowRandom, draw: bool) -> Array:
         X = dense_rows(block.X).copy()
         lacking = np.flatnonzero(np.isnan(X).any(axis=1))
         if lacking.size == 0:

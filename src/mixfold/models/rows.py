@@ -60,10 +60,11 @@ def with_labels(block: Block, n_components: int) -> Block:
     return replace(block, y=labels.astype(np.int64))
 
 
-def tiles(block: Block, per_row: int) -> Iterator[Block]:
-    """Parts of a block whose temporaries stay small; ``per_row`` numbers where entries lack."""
-    sparse = not isinstance(block.X, np.ndarray)
-    width = max(1, block.X.nnz // max(1, block.n_rows)) if sparse else block.X.shape[1]
+def tiles(block: Block, per_row: int, width: int) -> Iterator[Block]:
+    """Parts of a block whose temporaries stay small.
+
+    A row takes ``width`` numbers, and ``per_row`` where entries lack.
+    """
     rows = int(np.clip(_TILE_BYTES // (8 * width), 64, 8192))
     if not block.complete:  # the more rows, the more share a pattern
         rows = max(256, _COMPLETED_BYTES // (8 * per_row))

@@ -125,6 +125,8 @@ class SumSquares:
         if sparse.issparse(X):
             second = (X.T @ (sparse.diags_array(weight) @ X)).toarray()
         else:  # one factor on both sides: half the work is enough for a symmetric product
+            # in double precision: small variances beside large ones need the digits
+            X = X.astype(np.float64, copy=False)
             root = X if block.weight is None else np.sqrt(weight)[:, None] * X
             with np.errstate(over="ignore", invalid="ignore"):
                 second = root.T @ root
@@ -199,5 +201,9 @@ def row_sums(block: Block, first: Array, origin: Array) -> RowSums:
 
 
 def _squared_norms(X: Any) -> Array:
-    squares = X.power(2).sum(axis=1) if sparse.issparse(X) else np.vecdot(X, X)
+    squares = (
+        X.astype(np.float64).power(2).sum(axis=1)
+        if sparse.issparse(X)
+        else np.vecdot(X, X, dtype=np.float64)
+    )
     return np.asarray(squares, dtype=np.float64)

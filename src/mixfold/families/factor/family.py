@@ -8,6 +8,7 @@ What the components share, and whether the columns of one do, is said by ``noise
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,9 @@ from mixfold.math.lifted import Sums
 from mixfold.math.low_rank import conditional, draw
 from mixfold.math.row_posteriors import unpack_lower
 
+# numbers that the general route may hold at a time: 32 MB
+TILE_NUMBERS = 2**22
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -39,12 +43,12 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """Of the latents: log densities (n, K), means (n, K, d), covariances (K, d, d) or, where
-    entries are missing, (n, K, d, d)."""
+    """Of the latents: log densities (n, K), means (n, K, d), covariances if they were asked for:
+    (K, d, d) or, where entries are missing, (n, K, d, d)."""
 
     log_density: Array
     means: Array
-    covariances: Array
+    covariances: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,15 @@ class FactorFamily(FactorSteps):
     def log_density(self, block: Block, reading: FactorReading) -> Array:
         if can_lift(block, reading):
             return complete.lifted_scores(block, reading)[0]
-        return self.scores(block, reading).log_density
+        tiles = self._tiles(block, len(reading.means))
+        return np.concatenate([self.scores(tile, reading).log_density for tile in tiles])
+
+    def _tiles(self, block: Block, n_components: int) -> Iterator[Block]:
+        """Parts of a block that the general route can hold the posteriors of."""
+        per_row = self.numbers_per_row(n_components, block.X.shape[1])
+        rows = max(64, TILE_NUMBERS // per_row)
+        for first in range(0, block.n_rows, rows):
+            yield block.part(first, first + rows)
 
     def scores(self, tile: Block, reading: FactorReading) -> Scores:
         U = reading.frame.enter(dense_rows(tile.X))
@@ -97,22 +109,40 @@ class FactorFamily(FactorSteps):
 
     # ------------------------------------------------ using a fit
 
-    def posterior(self, block: Block, reading: FactorReading) -> Posterior:
+    def posterior(
+        self, block: Block, reading: FactorReading, covariances: bool = False
+    ) -> Posterior:
         """What the rows say about their latents, under each component."""
+        same = reading.parts.covariances if covariances else None
         if can_lift(block, reading):
             log_density, a = complete.lifted_scores(block, reading)
-            return Posterior(log_density, _unwhitened(a, reading), reading.parts.covariances)
-        scores = self.scores(block, reading)
+            return Posterior(log_density, _unwhitened(a, reading), same)
+        parts = [
+            self._tile_posterior(tile, reading, covariances and not block.complete)
+            for tile in self._tiles(block, len(reading.means))
+        ]
+        each = [part.covariances for part in parts if part.covariances is not None]
+        return Posterior(
+            np.concatenate([part.log_density for part in parts]),
+            np.concatenate([part.means for part in parts]),
+            np.concatenate(each) if each else same,
+        )
+
+    def _tile_posterior(self, tile: Block, reading: FactorReading, covariances: bool) -> Posterior:
+        scores = self.scores(tile, reading)
         work: Work = scores.work
         means = np.empty((len(work.U), *reading.parts.back.shape[:2]))
         means[work.whole] = _unwhitened(work.latents, reading)
-        if work.rows is None:
-            return Posterior(scores.log_density, means, reading.parts.covariances)
-        means[work.lacking] = work.rows.z
-        shape = (len(means), *reading.parts.back.shape)
-        covariances = np.broadcast_to(reading.parts.covariances, shape).copy()
-        covariances[work.lacking] = unpack_lower(work.rows.covariance, means.shape[-1])
-        return Posterior(scores.log_density, means, covariances)
+        if work.rows is not None:
+            means[work.lacking] = work.rows.z
+        if not covariances:
+            return Posterior(scores.log_density, means)
+        each = np.broadcast_to(
+            reading.parts.covariances, (len(means), *reading.parts.back.shape)
+        ).copy()
+        if work.rows is not None:
+            each[work.lacking] = unpack_lower(work.rows.covariance, means.shape[-1])
+        return Posterior(scores.log_density, means, each)
 
     def completed(
         self, scores: Scores, reading: FactorReading, component: int, normals: Array | None

@@ -87,6 +87,9 @@ def _information(seen: Latents, psi: Array, loadings: Loadings) -> tuple[Array, 
     second = seen.second + (_TINY + 1e-12 * trace / max(size, 1)) * np.eye(size)
     if not loadings.tied:
         return (np.linalg.inv(second) if size else second), psi
-    shape = (*psi.shape, size, size)
-    weighted = loadings.gather(np.broadcast_to(second, shape) / psi[..., None, None])
+    precision = 1 / psi
+    if second.shape[1] == 1:  # never (K, D, d, d)
+        weighted = np.tensordot(precision.T, second[:, 0], axes=1)[None]
+    else:
+        weighted = np.einsum("kj,kjde->jde", precision, second)[None]
     return (np.linalg.inv(weighted) if size else weighted), np.ones((1, psi.shape[1]))
