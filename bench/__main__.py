@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bench.factor_data import data_folder
 from bench.machine import describe
 from bench.options import Options
 
@@ -24,6 +25,10 @@ class Comparison(StrEnum):
     growth = "growth"
     parquet = "parquet"
     convergence = "convergence"
+    factor_ppca = "ppca"
+    factor_fa = "fa"
+    factor_mfa = "mfa"
+    factor_impute = "impute"
 
 
 def main(
@@ -37,17 +42,22 @@ def main(
         bool,
         typer.Option("--one-thread", help="CPU time on one thread only, for a busy machine."),
     ] = False,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Folder of real data; without it, ../shared/data or drawn data."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the figures to this JSON file as well.")
     ] = None,
 ) -> None:
     """Time and memory of mixfold against its peers, as ratios measured in the same run."""
+    options = Options(quick, one_thread, data_folder(data))
     results: dict[str, Any] = {"machine": describe(), "python": platform.python_version()}
     print(f"{results['machine']}\n", flush=True)
     for comparison in which or list(Comparison):
         module = importlib.import_module(f"bench.{comparison.name}")
         began = time.perf_counter()
-        result = module.measure(Options(quick, one_thread))
+        result = module.measure(options)
         results[comparison.value] = result
         took = time.perf_counter() - began
         print(f"## {module.TITLE}\n\n{module.report(result)}\n\n({took:.0f} s)\n", flush=True)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
 class Options:
-    """``quick``: small problems; ``one_thread``: leave out what is measured on all cores."""
+    """``quick``: small problems; ``one_thread``: leave out what is measured on all cores.
+
+    ``data``: the folder of real data sets, if there is one.
+    """
 
     quick: bool = False
     one_thread: bool = False
+    data: Path | None = None
 
     @property
     def modes(self) -> list[tuple[str, int | None, str]]:
