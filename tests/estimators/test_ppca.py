@@ -350,12 +350,14 @@ def test_frey_faces_need_203_axes(shared_data):
 
 def test_rows_that_are_all_the_same():
     X = np.tile([1.0, 2.0, 3.0], (10, 1))
-    ppca = PPCA(1).fit(X)
+    with pytest.warns(DegenerateWarning, match="leave no noise"):
+        ppca = PPCA(1).fit(X)
     np.testing.assert_allclose(ppca.mean_, [1, 2, 3])
     np.testing.assert_allclose(ppca.reconstruct(X), X)
     assert ppca.noise_variance_ > 0 and np.isfinite(ppca.score(X))
     np.testing.assert_allclose(ppca.loadings_, 0, atol=1e-12)
-    assert PPCA().fit(X).n_components_ == 1
+    with pytest.warns(DegenerateWarning, match="leave no noise"):
+        assert PPCA().fit(X).n_components_ == 1
     for rule in (0.9, "bic", "mle"):
         with pytest.raises(ValueError, match=r"all rows are the same.*whole number"):
             PPCA(rule).fit(X)
@@ -363,7 +365,8 @@ def test_rows_that_are_all_the_same():
 
 def test_collinear_columns(rng):
     X = rng.normal(size=(60, 1)) * [1.0, 2.0, -3.0]
-    ppca = PPCA(2).fit(X)
+    with pytest.warns(DegenerateWarning, match="leave no noise"):
+        ppca = PPCA(2).fit(X)
     np.testing.assert_allclose(ppca.reconstruct(X, "least-squares"), X, atol=1e-9)
     np.testing.assert_allclose(np.abs(ppca.components_[0]), np.array([1, 2, 3]) / np.sqrt(14))
     X[::7, 1] = np.nan

@@ -119,7 +119,7 @@ def test_canonical_coordinates_are_the_same_mixture(
     np.testing.assert_allclose(gram, diagonal[:, :, None] * np.eye(d), atol=1e-10)
     assert (np.diff(diagonal, axis=1) <= 1e-10).all()
     # posteriors of different axes are independent
-    covariances = infer(model, model.prepare(turned), Block(X[:1] * 0)).latents.covariances
+    covariances = infer(model, model.prepare(turned), Block(X[:1] * 0), True).latents.covariances
     np.testing.assert_allclose(covariances, (1 / (1 + diagonal))[:, :, None] * np.eye(d), atol=1e-9)
 
 

@@ -167,6 +167,7 @@ class FactorModel(LatentEstimator):
             The same for all complete rows. If any row has missing entries, one for each row:
             (n_samples, n_components, n_components).
         """
+        check_is_fitted(self)
         turn = self._turn()
         if not return_cov:
             Z = np.concatenate(self._inferred(X, latents.alone))

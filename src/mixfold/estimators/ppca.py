@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -13,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from mixfold.contracts import Array, Event, Source
 from mixfold.engine.random import seed_from
 from mixfold.estimators import constraints as rule
+from mixfold.estimators.axis_search import AxisSearch
 from mixfold.estimators.base import DegenerateWarning, warn
 from mixfold.estimators.exact_streams import ExactStream
 from mixfold.estimators.factor_model import FactorModel
@@ -23,13 +23,19 @@ from mixfold.models.ppca import closed_form, log_likelihood_of
 from mixfold.models.spectral import SOLVERS, Spectrum, from_moments, principal_axes
 from mixfold.models.spectral_sums import MissingEntries, SecondMoments
 
+_NO_NOISE = (
+    "the axes leave no noise but the floor of {:g} relative to the mean variance of the columns: "
+    "fewer n_components explain all of it, or columns of small units are drowned by others (scale "
+    "them)"
+)
+
 
 def _is_share(value: Any) -> bool:
     real = isinstance(value, Real) and not isinstance(value, bool | Integral)
     return real and 0 < float(value) <= 1
 
 
-class PPCA(ExactStream, FactorModel):
+class PPCA(AxisSearch, ExactStream):
     """Probabilistic principal component analysis by maximum likelihood.
 
     The generative model of a row x with d latents z is
@@ -236,6 +242,7 @@ class PPCA(ExactStream, FactorModel):
         self._dtype = source.dtype.name
         self._stream = (seed, 0)
         self._take_spectrum(spectrum)
+        self._warn(spectrum)
 
     def _take_spectrum(self, spectrum: Spectrum) -> None:
         """The fit in closed form."""
@@ -255,19 +262,17 @@ class PPCA(ExactStream, FactorModel):
         self._total = (per_row * spectrum.weight, spectrum.weight, 0.0)
         self.solver_, self.events_ = spectrum.solver, []
         if self._params.components.noise[0, 0] <= floor * (1 + 1e-9):
-            message = (
-                f"the axes leave no noise but the floor of {floor:g} relative to the mean variance "
-                "of the columns: fewer n_components explain all of it, or columns of small units "
-                "are drowned by others (scale them)"
-            )
-            self.events_ = [Event("floor", message, 1, 0)]
-            if len(spectrum.values) < self.n_features_in_:
-                warn(message, DegenerateWarning)
+            self.events_ = [Event("floor", _NO_NOISE.format(floor), 1, 0)]
         self.lower_bound_, self.lower_bounds_ = per_row, [per_row]
         self.n_iter_, self.n_passes_ = 1, spectrum.passes
         self.converged_ = spectrum.converged
         self.stop_reason_ = "converged" if spectrum.converged else "max_iter"
         self._publish_params()
+
+    def _warn(self, spectrum: Spectrum) -> None:
+        """What a user should know of a fit in closed form."""
+        if self.events_ and len(spectrum.values) < self.n_features_in_:
+            warn(self.events_[0].message, DegenerateWarning)
         if not spectrum.converged:
             warn(
                 "the last axes are less exact than asked for: their eigenvalues hardly differ from "
@@ -284,64 +289,6 @@ class PPCA(ExactStream, FactorModel):
         spectrum = from_moments(moments, wanted, self.center)
         # the first batches may have fewer rows than axes are wanted
         self._take_spectrum(replace(spectrum, n_rows=max(spectrum.n_rows, len(spectrum.values))))
-
-    def _search(self, source: Source) -> None:
-        """The number of axes by fits with EM, where there is no spectrum to look at."""
-        if self.n_components == "mle":
-            raise ValueError(
-                "n_components='mle' needs complete data and a closed form; with missing entries or "
-                "solver='em' use 'bic', a share of the variance, or a whole number"
-            )
-        if self.checkpoint is not None:
-            raise ValueError(
-                f"n_components={self.n_components!r} is searched for by several fits where entries "
-                "are missing, and a checkpoint holds one; leave checkpoint out or give a whole "
-                "number"
-            )
-        most = max(1, min(source.n_samples or source.n_features, source.n_features) - 1)
-        if self.n_components == "bic":
-            self._tried = self._lowest_bic(source, most)
-        else:
-            self._tried = self._fewest(source, most)
-        self._fit(source)
-        del self._tried
-
-    def _fitted_with(self, source: Source, size: int) -> None:
-        self._tried = size
-        with warnings.catch_warnings():  # users are told of the fit that is kept
-            warnings.simplefilter("ignore", UserWarning)
-            self._fit(source)
-
-    def _lowest_bic(self, source: Source, most: int) -> int:
-        """One more axis at a time until BIC has risen twice in a row."""
-        best, least, rises = 1, np.inf, 0
-        for size in range(1, most + 1):
-            self._fitted_with(source, size)
-            value = self.bic()
-            if value < least:
-                best, least, rises = size, value, 0
-            else:
-                rises += 1
-            if rises == 2:
-                break
-        return best
-
-    def _fewest(self, source: Source, most: int) -> int:
-        """The fewest axes that retain the share: doubled until they do, then bisected."""
-        low, high = 0, 1
-        while high < most and not self._retains(source, high):
-            low, high = high, min(2 * high, most)
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self._retains(source, middle):
-                high = middle
-            else:
-                low = middle
-        return high
-
-    def _retains(self, source: Source, size: int) -> bool:
-        self._fitted_with(source, size)
-        return bool(self.explained_variance_ratio_.sum() >= float(self.n_components) - 1e-12)
 
     # ------------------------------------------------ results
 

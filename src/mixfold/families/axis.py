@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
 
 from mixfold.contracts import Array, Block, Metric
+from mixfold.families.axis_rows import (
+    AxisReading,
+    safe_about_zero,
+    sparse_moments,
+    sparse_scores,
+)
 from mixfold.families.component import Scores, dense_rows
 from mixfold.families.gaussian import (
     AMPLIFICATION_LIMIT,
@@ -35,17 +41,6 @@ from mixfold.math.lifted import (
     square_features,
 )
 from mixfold.math.symmetric import LOG_2PI, LOG_LIMIT
-
-
-@dataclass(frozen=True, slots=True)
-class AxisReading:
-    """``constant[k, d]``: log density of column d at the mean; ``precision`` its curvature."""
-
-    frame: Frame
-    means: Array
-    precision: Array
-    constant: Array
-    amplification: Array
 
 
 @dataclass(frozen=True)
@@ -154,7 +149,7 @@ class AxisGaussian(GaussianFamily):
         return features, theta.astype(tile_width(block.X.dtype, reading.amplification.max()))
 
     def numbers_of_row(self, block: Block, reading: AxisReading) -> int:
-        if issparse(block.X) and block.complete and _safe_about_zero(reading):
+        if issparse(block.X) and block.complete and safe_about_zero(reading):
             return max(1, int(block.X.nnz) // max(1, block.n_rows))  # they stay sparse
         return super().numbers_of_row(block, reading)
 
@@ -180,8 +175,8 @@ class AxisGaussian(GaussianFamily):
         return lifted_scores(block, reading.frame, features, theta)
 
     def scores(self, tile: Block, reading: AxisReading) -> Scores:
-        if issparse(tile.X) and tile.complete and _safe_about_zero(reading):
-            return Scores(_sparse_scores(tile.X, reading), tile.X)
+        if issparse(tile.X) and tile.complete and safe_about_zero(reading):
+            return Scores(sparse_scores(tile.X, reading), tile.X)
         U = reading.frame.enter(dense_rows(tile.X))
         seen = ~np.isnan(U)
         out = seen @ reading.constant.T
@@ -193,7 +188,7 @@ class AxisGaussian(GaussianFamily):
         careful = reading.amplification > AMPLIFICATION_LIMIT
         origin = np.where(careful[:, None], reading.means, 0.0)
         if issparse(scores.work):
-            return _sparse_moments(scores.work, resp, reading.frame.leave(origin), reading)
+            return sparse_moments(scores.work, resp, reading.frame.leave(origin), reading)
         U, seen = scores.work
         first, second = np.empty_like(origin), np.empty_like(origin)
         for k in range(len(origin)):
@@ -239,30 +234,3 @@ class AxisGaussian(GaussianFamily):
     def sample(self, params: GaussianParams, labels: Array, normals: Array) -> Array:
         deviations = np.sqrt(self.spread(params.scatter, params.means.shape))
         return params.frame.leave(params.means[labels] + normals * deviations[labels])
-
-
-def _safe_about_zero(reading: AxisReading) -> bool:
-    """Whether sums about zero, which is where sparse rows are summed, keep enough digits."""
-    deviation = reading.frame.scale / np.sqrt(reading.precision)
-    reach = (np.abs(reading.frame.leave(reading.means)) + deviation) / deviation
-    return bool(((reach**2).sum(axis=1) <= AMPLIFICATION_LIMIT).all())
-
-
-def _sparse_scores(X: Any, reading: AxisReading) -> Array:
-    """Log densities of CSR rows from their stored entries alone."""
-    means = reading.frame.leave(reading.means)
-    precision = reading.precision / reading.frame.scale**2
-    linear = precision * means
-    offset = (reading.constant - 0.5 * linear * means).sum(axis=1)
-    return np.asarray(X @ linear.T - 0.5 * (X.multiply(X) @ precision.T) + offset)
-
-
-def _sparse_moments(X: Any, resp: Array, origin: Array, reading: AxisReading) -> Moments:
-    """Moments about ``origin`` (data coordinates) of CSR rows, centred after the sums."""
-    first = np.asarray((X.T @ resp).T)
-    second = np.asarray((X.multiply(X).T @ resp).T)
-    count = np.repeat(resp.sum(axis=0)[:, None], first.shape[1], axis=1)
-    second += origin * (count * origin - 2 * first)
-    first -= count * origin
-    scale = reading.frame.scale
-    return Moments(count, first / scale, second / scale**2, reading.frame.enter(origin))

@@ -42,7 +42,7 @@ def test_posteriors_of_the_latents(
     X = _rows(params, missing)
     reading = family.mode(params)
     assert (family.fused(Block(np.zeros((1, D))), reading, np.zeros(K)) is None) == (noise < 1)
-    posterior = family.posterior(Block(X, complete=not missing), reading)
+    posterior = family.posterior(Block(X, complete=not missing), reading, True)
     assert posterior.covariances.shape == ((25, K, 2, 2) if missing else (K, 2, 2))
     for n, x in enumerate(X):
         for k in range(K):
@@ -58,8 +58,8 @@ def test_sparse_rows_have_the_same_latents(family: FactorFamily, typical: Any) -
     params = typical(family, K, D, origin=np.zeros(D))
     X = np.where(np.random.default_rng(0).random((20, D)) < 0.5, 0.0, 1.5)
     reading = family.mode(params)
-    ours = family.posterior(Block(sparse.csr_array(X)), reading)
-    theirs = family.posterior(Block(X), reading)
+    ours = family.posterior(Block(sparse.csr_array(X)), reading, True)
+    theirs = family.posterior(Block(X), reading, True)
     np.testing.assert_allclose(ours.means, theirs.means, atol=1e-12)
 
 
