@@ -80,7 +80,7 @@ def test_a_row_with_nothing_observed(family: FactorFamily, typical: Any) -> None
     reading = family.mode(typical(family, K, D))
     block = Block(np.full((2, D), np.nan), complete=False)
     np.testing.assert_allclose(family.log_density(block, reading), 0, atol=1e-12)
-    posterior = family.posterior(block, reading)
+    posterior = family.posterior(block, reading, True)
     np.testing.assert_array_equal(posterior.means, 0)
     np.testing.assert_array_equal(posterior.covariances, np.tile(np.eye(2), (2, K, 1, 1)))
 
