@@ -136,3 +136,10 @@ def test_canonical_axes_do_not_depend_on_how_the_latents_were_turned() -> None:
     ours, theirs = canonical_axes(loadings, noise), canonical_axes(loadings @ turn, noise)
     np.testing.assert_allclose(ours, theirs, atol=1e-12)
     np.testing.assert_allclose(canonical_axes(ours, noise), ours, atol=1e-12)
+
+
+def test_canonical_axes_of_more_factors_than_columns() -> None:
+    W = np.random.default_rng(0).normal(size=(1, 3, 5))
+    turned = canonical_axes(W, np.ones((1, 3)))
+    np.testing.assert_allclose(turned @ np.swapaxes(turned, 1, 2), W @ np.swapaxes(W, 1, 2))
+    np.testing.assert_allclose(turned[..., 3:], 0.0, atol=1e-12)

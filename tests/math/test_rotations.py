@@ -14,7 +14,7 @@ from sklearn.decomposition import FactorAnalysis
 
 from mixfold.contracts import Array
 from mixfold.math import rotations
-from mixfold.math.rotations import Rotation, canonical, oblimin, promax, quartimax, varimax
+from mixfold.math.rotations import Rotation, oblimin, promax, quartimax, varimax
 
 ALL: dict[str, Callable[..., Rotation]] = {
     "varimax": varimax,
@@ -24,7 +24,6 @@ ALL: dict[str, Callable[..., Rotation]] = {
     "oblimin": oblimin,
     "oblimin, gamma -1": lambda W: oblimin(W, gamma=-1.0),
     "oblimin, rows of length one": lambda W: oblimin(W, normalise=True),
-    "canonical": lambda W: canonical(W, np.linspace(0.5, 2, len(W))),
 }
 
 
@@ -111,24 +110,6 @@ def test_empty_and_zero(name: str) -> None:
     nothing = ALL[name](np.zeros((5, 2)))
     np.testing.assert_array_equal(nothing.loadings, np.zeros((5, 2)))
     np.testing.assert_allclose(nothing.correlations, np.eye(2), atol=1e-12)
-
-
-# ------------------------------------------------ canonical
-
-
-@pytest.mark.parametrize("psi", [0.5, np.linspace(0.1, 3, 15)])
-def test_canonical_is_diagonal_and_decreasing(psi: Any) -> None:
-    turned = canonical(loadings(5), psi)
-    G = turned.loadings.T @ (turned.loadings / np.broadcast_to(psi, 15)[:, None])
-    np.testing.assert_allclose(G, np.diag(np.diag(G)), atol=1e-12)
-    assert np.all(np.diff(np.diag(G)) < 0)
-
-
-def test_canonical_with_more_factors_than_columns(rng: np.random.Generator) -> None:
-    W = rng.normal(size=(3, 5))
-    turned = canonical(W, 1.0)
-    np.testing.assert_allclose(turned.loadings @ turned.loadings.T, W @ W.T, atol=1e-12)
-    np.testing.assert_allclose(turned.loadings[:, 3:], 0.0, atol=1e-12)
 
 
 # ------------------------------------------------ orthogonal

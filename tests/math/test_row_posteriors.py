@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mixfold.math.row_posteriors import add_outer, pack_lower, row_posteriors, unpack_lower
+from mixfold.math.row_posteriors import add_outer, row_posteriors
+from mixfold.math.symmetric import pack, unpack
 
 
 def _precisions(n: int, d: int, size: float = 1.0) -> np.ndarray:
@@ -22,17 +23,17 @@ def _precisions(n: int, d: int, size: float = 1.0) -> np.ndarray:
 def test_against_dense_inverses(d: int, size: float, rng: np.random.Generator) -> None:
     extra, b = _precisions(20, d, size), rng.normal(size=(20, d))
     M = extra + np.eye(d)
-    z, covariance, log_det = row_posteriors(pack_lower(extra), b)
+    z, covariance, log_det = row_posteriors(pack(extra), b)
     inverse = np.linalg.inv(M)
     tol = 1e-10 * max(1.0, size)
-    np.testing.assert_allclose(unpack_lower(covariance, d), inverse, atol=tol)
+    np.testing.assert_allclose(unpack(covariance, d), inverse, atol=tol)
     np.testing.assert_allclose(z, np.einsum("nij,nj->ni", inverse, b), atol=tol)
     np.testing.assert_allclose(log_det, np.linalg.slogdet(M)[1], rtol=1e-10, atol=1e-12)
 
 
 def test_a_row_that_shows_nothing_has_the_prior() -> None:
     z, covariance, log_det = row_posteriors(np.zeros((1, 6)), np.zeros((1, 3)))
-    np.testing.assert_array_equal(unpack_lower(covariance, 3)[0], np.eye(3))
+    np.testing.assert_array_equal(unpack(covariance, 3)[0], np.eye(3))
     assert not z.any() and log_det[0] == 0
 
 
@@ -43,7 +44,7 @@ def test_no_latents_at_all() -> None:
 
 
 def test_arguments_are_left_alone_and_may_be_views(rng: np.random.Generator) -> None:
-    packed, b = pack_lower(_precisions(9, 3)), rng.normal(size=(9, 3))
+    packed, b = pack(_precisions(9, 3)), rng.normal(size=(9, 3))
     wanted = row_posteriors(packed, b)
     views = np.repeat(packed, 2, axis=1)[:, ::2], np.asfortranarray(b)
     kept = [view.copy() for view in views]
@@ -57,12 +58,12 @@ def test_arguments_are_left_alone_and_may_be_views(rng: np.random.Generator) -> 
 def test_packed_triangles_come_back(lead: tuple[int, ...], rng: np.random.Generator) -> None:
     A = rng.normal(size=(*lead, 3, 3))
     A = A + np.swapaxes(A, -1, -2)
-    packed = pack_lower(A)
+    packed = pack(A)
     assert packed.shape == (*lead, 6)
-    np.testing.assert_array_equal(unpack_lower(packed, 3), A)
+    np.testing.assert_array_equal(unpack(packed, 3), A)
 
 
 def test_second_moments_of_rows(rng: np.random.Generator) -> None:
     covariance, z = _precisions(7, 3), rng.normal(size=(7, 3))
-    got = unpack_lower(add_outer(pack_lower(covariance), z), 3)
+    got = unpack(add_outer(pack(covariance), z), 3)
     np.testing.assert_allclose(got, covariance + z[:, :, None] * z[:, None], rtol=1e-13)

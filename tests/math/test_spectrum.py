@@ -91,18 +91,6 @@ def test_parameters_are_the_rank_of_the_model(rng: np.random.Generator) -> None:
     assert spectrum.n_parameters(D, d) == np.linalg.matrix_rank(jacobian, tol=1e-5) + D
 
 
-# ------------------------------------------------ signs
-
-
-def test_the_largest_entry_of_each_axis_is_positive(rng: np.random.Generator) -> None:
-    V = rng.normal(size=(6, 4))
-    turned = spectrum.signed(V)
-    np.testing.assert_array_equal(np.abs(turned), np.abs(V))
-    assert np.all(turned[np.abs(V).argmax(axis=0), range(4)] > 0)
-    np.testing.assert_array_equal(spectrum.signed(-V), turned)
-    assert spectrum.signed(np.empty((6, 0))).shape == (6, 0)
-
-
 # ------------------------------------------------ how many axes
 
 

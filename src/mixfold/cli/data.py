@@ -64,14 +64,16 @@ def pieces(source: Source) -> Iterator[Source]:
         yield open_source(block.X, complete=block.complete or None)
 
 
-def require(model: Any, method: str, wanted_by: str) -> None:
-    """A usage error unless the model has ``method``; it names the models that have."""
+def require(model: Any, method: str, wanted_by: str, what: str | None = None) -> None:
+    """A usage error unless the model has ``method``, or ``what`` it stands for; it names the
+    models that have."""
     if hasattr(model, method):
         return
     from mixfold.cli.registry import MODELS
 
     able = [name for name, entry in MODELS.items() if hasattr(entry.load(), method)]
     raise typer.BadParameter(
-        f"a {type(model).__name__} has no {method}; fit one of these for that: {', '.join(able)}.",
+        f"a {type(model).__name__} has no {what or method}; fit one of these for that: "
+        f"{', '.join(able)}.",
         param_hint=wanted_by,
     )

@@ -45,7 +45,7 @@ def transform(
     """
     model = load_model(model_file)
     # Distances to centres are a transform, too, but no factors.
-    require(model, "reconstruct", "transform")
+    require(model, "reconstruct", "transform", what="factors")
     mixture = hasattr(model, "predict")
     if per_component and not mixture:
         raise typer.BadParameter(
@@ -91,7 +91,7 @@ def reconstruct(
     Example: [bold]mixfold reconstruct factors.mixfold table.csv --out smooth.csv[/bold]
     """
     model = load_model(model_file)
-    require(model, "reconstruct", "reconstruct")
+    require(model, "reconstruct", "reconstruct", what="factors")
     names = feature_names(model)
 
     def rebuild(piece: Source) -> Mapping[str, Any]:

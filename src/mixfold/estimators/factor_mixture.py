@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.utils._set_output import _get_output_config
 
 from mixfold.contracts import Array
-from mixfold.engine.acceleration import ACCELERATIONS
 from mixfold.engine.loop import Plan
 from mixfold.estimators import constraints as rule
 from mixfold.estimators import latents
+from mixfold.estimators.fitting import FITTING_RULES
 from mixfold.estimators.latents import LatentEstimator
 from mixfold.estimators.mixture import MixtureEstimator
 from mixfold.families.factor import FactorFamily, OwnLoadings, TiedLoadings
@@ -40,20 +40,13 @@ class FactorMixture(LatentEstimator, MixtureEstimator):
 
     _shape_names: ClassVar[str] = "n_components or n_factors"
     _constraints: ClassVar[rule.Constraints] = {
+        **FITTING_RULES,
         "n_components": (rule.integer(1),),
         "n_factors": (rule.Rule("an int >= 0, or one for each component", _is_factors),),
         "tied": (rule.Rule("some of ('loadings', 'noise')", _is_tied),),
-        "tol": (rule.number(0),),
         "noise_floor": (rule.number(0),),
-        "max_iter": (rule.integer(0),),
         "n_init": (rule.integer(1),),
         "init_params": (rule.one_of(FACTOR_STARTS),),
-        "warm_start": (rule.boolean(),),
-        "verbose": (rule.integer(0), rule.boolean()),
-        "verbose_interval": (rule.integer(1),),
-        "acceleration": (rule.nothing(), rule.one_of(["auto", *ACCELERATIONS])),
-        "time_budget": (rule.nothing(), rule.number(0, open_end=True)),
-        "checkpoint": (rule.nothing(), rule.path()),
     }
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_holes", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_",

@@ -10,10 +10,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Pilot, Source
-from mixfold.engine.acceleration import ACCELERATIONS
 from mixfold.engine.loop import Plan
 from mixfold.estimators import constraints as rule
 from mixfold.estimators import latents
+from mixfold.estimators.fitting import FITTING_RULES
 from mixfold.estimators.latents import LatentEstimator
 from mixfold.families.factor import FactorFamily
 from mixfold.families.factor.noise import Noise
@@ -26,15 +26,8 @@ class FactorModel(LatentEstimator):
     """Base of PPCA and FactorAnalysis; ``n_components`` is the latent dimension."""
 
     _constraints: ClassVar[rule.Constraints] = {
-        "tol": (rule.number(0),),
+        **FITTING_RULES,
         "noise_floor": (rule.number(0),),
-        "max_iter": (rule.integer(0),),
-        "warm_start": (rule.boolean(),),
-        "verbose": (rule.integer(0), rule.boolean()),
-        "verbose_interval": (rule.integer(1),),
-        "acceleration": (rule.nothing(), rule.one_of(["auto", *ACCELERATIONS])),
-        "time_budget": (rule.nothing(), rule.number(0, open_end=True)),
-        "checkpoint": (rule.nothing(), rule.path()),
     }
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_holes", "_moments", "_batches", "n_components_", "_total", "converged_",

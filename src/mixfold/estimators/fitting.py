@@ -10,18 +10,33 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mixfold.contracts import Context, Executor, Pilot, Source
+from mixfold.engine.acceleration import ACCELERATIONS
 from mixfold.engine.checkpoints import Checkpoint
 from mixfold.engine.loop import Fit, Plan, fit, pilot_size
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.progress import Progress
 from mixfold.engine.random import RowKeys, seed_from
 from mixfold.engine.schedules import Stepwise
+from mixfold.estimators import constraints as rule
 from mixfold.estimators.base import MixfoldEstimator
 
 # steps on the first batch of a stream
 FIRST_BATCH_STEPS = 20
 # parameters that may change between a fit and the one that goes on from its checkpoint
 _FREE = ("checkpoint", "executor", "n_jobs", "verbose", "verbose_interval", "time_budget")
+
+
+# rules of the parameters that every fit by acceleration has
+FITTING_RULES: rule.Constraints = {
+    "tol": (rule.number(0),),
+    "max_iter": (rule.integer(0),),
+    "warm_start": (rule.boolean(),),
+    "verbose": (rule.integer(0), rule.boolean()),
+    "verbose_interval": (rule.integer(1),),
+    "acceleration": (rule.nothing(), rule.one_of(["auto", *ACCELERATIONS])),
+    "time_budget": (rule.nothing(), rule.number(0, open_end=True)),
+    "checkpoint": (rule.nothing(), rule.path()),
+}
 
 
 class FittingEstimator(MixfoldEstimator):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-from mixfold.engine.acceleration import ACCELERATIONS
 from mixfold.estimators import constraints as rule
+from mixfold.estimators.fitting import FITTING_RULES
 from mixfold.estimators.initial import given_start
 from mixfold.estimators.mixture import MixtureEstimator
 from mixfold.families import GAUSSIAN
@@ -112,19 +112,12 @@ class GaussianMixture(MixtureEstimator):
     """
 
     _constraints: ClassVar[rule.Constraints] = {
+        **FITTING_RULES,
         "n_components": (rule.integer(1),),
         "covariance_type": (rule.one_of(GAUSSIAN),),
-        "tol": (rule.number(0),),
         "reg_covar": (rule.number(0),),
-        "warm_start": (rule.boolean(),),
-        "max_iter": (rule.integer(0),),
         "n_init": (rule.integer(1),),
         "init_params": (rule.one_of(STARTS),),
-        "verbose": (rule.integer(0), rule.boolean()),
-        "verbose_interval": (rule.integer(1),),
-        "acceleration": (rule.nothing(), rule.one_of(["auto", *ACCELERATIONS])),
-        "time_budget": (rule.nothing(), rule.number(0, open_end=True)),
-        "checkpoint": (rule.nothing(), rule.path()),
     }
     _shape_names: ClassVar[str] = "n_components or covariance_type"
     _stored: ClassVar[tuple[str, ...]] = (

@@ -47,6 +47,11 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Density
         model = self._model(self.n_features_in_)
         return model, model.prepare(self._canonical())
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
     # ------------------------------------------------ latents
 
     def _inferred(self, X: Any, answer: Any) -> list[Any]:

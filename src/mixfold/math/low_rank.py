@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixfold.contracts import Array
+from mixfold.math.signs import signed
 from mixfold.math.symmetric import LOG_2PI
 
 
@@ -102,6 +103,4 @@ def canonical_axes(loadings: Array, noise: Array) -> Array:
         return loadings
     gram = np.swapaxes(loadings / noise[..., None], -1, -2) @ loadings
     _, turn = np.linalg.eigh(gram)
-    turned = loadings @ turn[..., ::-1]
-    largest = np.take_along_axis(turned, np.abs(turned).argmax(axis=-2)[..., None, :], axis=-2)
-    return np.asarray(turned * np.where(largest < 0, -1.0, 1.0))
+    return signed(loadings @ turn[..., ::-1])

@@ -22,7 +22,7 @@ class Axes:
     total: float
 
 
-def principal_axes(U: Array, weight: Array, size: int, mean: Array | None = None) -> Axes:
+def sample_axes(U: Array, weight: Array, size: int, mean: Array | None = None) -> Axes:
     """The ``size`` leading axes of weighted rows, about their mean or a given one.
 
     Axes beyond the rank of the sample are orthonormal to the others, with variance zero.
@@ -59,17 +59,9 @@ def _by_iteration(rows: Array, size: int) -> tuple[Array, Array]:
 def _completed(vectors: Array, values: Array, size: int, total: float) -> tuple[Array, Array]:
     """Orthonormal columns, with surplus ones where the sample has no more directions."""
     real = values > 1e-12 * max(total, np.finfo(float).tiny)
-    kept = vectors[:, real]
-    norms = np.linalg.norm(kept, axis=0)
-    kept, lacking = kept / np.where(norms > 0, norms, 1.0), size - kept.shape[1]
-    if lacking:
-        # columns of a fixed matrix made orthogonal to the others: any directions will do
-        rng = np.random.default_rng(0)
-        fresh = rng.standard_normal((len(vectors), lacking))
-        kept, _ = np.linalg.qr(np.concatenate([kept, fresh], axis=1))
-    out = np.zeros(size)
-    out[: real.sum()] = values[real]
-    return np.ascontiguousarray(kept[:, :size]), out
+    surplus = size - len(values)
+    axes = np.pad(np.where(real, vectors, 0.0), ((0, 0), (0, surplus)))
+    return orthonormal(axes), np.pad(np.where(real, values, 0.0), (0, surplus))
 
 
 def orthonormal(axes: Array) -> Array:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixfold.contracts import Array, record
+from mixfold.math.signs import signs
 
 # Relative length of a gradient below which nothing moves any more.
 TOLERANCE, MAX_STEPS = 1e-9, 2000
@@ -35,29 +36,6 @@ class Rotation:
     loadings: Array
     matrix: Array
     correlations: Array
-
-
-def canonical(W: Array, psi: Array | float) -> Rotation:
-    """The orthogonal rotation that makes W' Psi^-1 W diagonal and decreasing.
-
-    Parameters
-    ----------
-    W : ndarray of shape (D, d)
-        Loadings.
-    psi : ndarray of shape (D,), or float
-        Variances of the noise, all positive.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mixfold.math.rotations import canonical
-    >>> L = canonical(np.array([[1.0, 2.0], [1.0, -1.0], [0.5, 0.5]]), 1.0).loadings
-    >>> (L.T @ L).round(6) + 0.0
-    array([[5.702562, 0.      ],
-           [0.      , 1.797438]])
-    """
-    turn = _axes(W / np.sqrt(np.broadcast_to(psi, len(W)))[:, None])[1]
-    return _rotated(W, turn)
 
 
 def varimax(W: Array, normalise: bool = False) -> Rotation:
@@ -161,8 +139,7 @@ def _ordered(W: Array, matrix: Callable[[Array], Array]) -> Rotation:
 
 def _rotated(W: Array, M: Array) -> Rotation:
     L = W @ M
-    largest = np.take_along_axis(L, np.abs(L).argmax(axis=0)[None], axis=0) if W.size else 1.0
-    sign = np.where(np.asarray(largest) < 0, -1.0, 1.0)
+    sign = signs(L)
     M = M * sign
     return Rotation(L * sign, M, np.linalg.inv(M.T @ M))
 

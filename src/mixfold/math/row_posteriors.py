@@ -1,6 +1,7 @@
 """Posteriors of latents when each row shows other entries: one small factor per row.
 
-M_n = I + sum_{j seen} w_j w_j' / psi_j comes as packed lower triangles, all rows from one product.
+M_n = I + sum_{j seen} w_j w_j' / psi_j comes packed, as ``symmetric.pack`` does it: all rows from
+one product.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -26,14 +27,18 @@ def _invert_lower(L, d):
 
 
 @kernel
+def _place(i, j, d):
+    """Where entry (i, j), i <= j, of a packed matrix stands."""
+    return i * d - i * (i - 1) // 2 + j - i
+
+
+@kernel
 def _factor(packed, L, d):
     """Cholesky factor of I + packed into L; returns ln of the determinant."""
     log_det = 0.0
-    at = 0
     for i in range(d):
         for j in range(i + 1):
-            s = packed[at] + (1.0 if i == j else 0.0)
-            at += 1
+            s = packed[_place(j, i, d)] + (1.0 if i == j else 0.0)
             for k in range(j):
                 s -= L[i, k] * L[j, k]
             if i == j:
@@ -62,14 +67,12 @@ def _posteriors(packed, b, z, covariance, log_det):
             for k in range(i, d):
                 s += L[k, i] * a[k]
             z[row, i] = s
-        at = 0
         for i in range(d):
             for j in range(i + 1):
                 s = 0.0
                 for k in range(i, d):
                     s += L[k, i] * L[k, j]
-                covariance[row, at] = s
-                at += 1
+                covariance[row, _place(j, i, d)] = s
 
 
 def row_posteriors(packed: Array, b: Array) -> tuple[Array, Array, Array]:
@@ -79,22 +82,7 @@ def row_posteriors(packed: Array, b: Array) -> tuple[Array, Array, Array]:
     return z, covariance, log_det
 
 
-def pack_lower(matrices: Array) -> Array:
-    """Lower triangles of symmetric (..., d, d), row by row."""
-    row, column = np.tril_indices(matrices.shape[-1])
-    return np.asarray(matrices[..., row, column])
-
-
-def unpack_lower(packed: Array, size: int) -> Array:
-    """The symmetric matrices (..., d, d) with packed lower triangles."""
-    row, column = np.tril_indices(size)
-    out = np.empty((*packed.shape[:-1], size, size))
-    out[..., row, column] = packed
-    out[..., column, row] = packed
-    return out
-
-
 def add_outer(covariance: Array, z: Array) -> Array:
     """Packed E[zz'] = Cov + z z' of each row (..., d)."""
-    row, column = np.tril_indices(z.shape[-1])
+    row, column = np.triu_indices(z.shape[-1])
     return np.asarray(covariance + z[..., row] * z[..., column])

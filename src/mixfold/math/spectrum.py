@@ -18,22 +18,6 @@ from mixfold.contracts import Array
 FLOOR = 1e-12
 
 
-def signed(vectors: Array) -> Array:
-    """The columns, each turned so that its entry of largest modulus is positive.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mixfold.math.spectrum import signed
-    >>> signed(np.array([[0.6], [-0.8]])).ravel()
-    array([-0.6,  0.8])
-    """
-    if vectors.size == 0:
-        return vectors
-    largest = np.take_along_axis(vectors, np.abs(vectors).argmax(axis=0)[None], axis=0)
-    return np.asarray(vectors * np.where(largest < 0, -1.0, 1.0))
-
-
 def noise_variance(leading: Array, total: float, n_features: int, floor: float = 0.0) -> float:
     """The mean of the eigenvalues that are not among the ``leading`` ones; at least ``floor``."""
     rest = n_features - len(leading)

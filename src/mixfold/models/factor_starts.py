@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.math.principal import principal_axes
+from mixfold.math.principal import sample_axes
 from mixfold.models.starts import (
     PlusPlusStart,
     RandomRowsStart,
@@ -48,7 +48,7 @@ class KMeansFactorStart:
     def _scores(self, sample: Sample) -> Array:
         """Whitened principal axes."""
         size = min(self.n_axes, *sample.U.shape)
-        axes = principal_axes(sample.U, sample.weight, size)
+        axes = sample_axes(sample.U, sample.weight, size)
         scale = np.sqrt(np.maximum(axes.values, 1e-12 * max(axes.total, 1e-300)))
         return np.asarray((sample.U - axes.mean) @ (axes.vectors / scale))
 
@@ -73,7 +73,7 @@ class SubspaceStart:
             rng.choice(len(sample.U), min(size + 1, len(sample.U)), replace=False)
             for _ in range(n_components)
         ]
-        planes = [principal_axes(sample.U[r], np.ones(len(r)), size) for r in rows]
+        planes = [sample_axes(sample.U[r], np.ones(len(r)), size) for r in rows]
         for _ in range(self.n_steps):
             left = np.stack([_left(sample.U, p.mean, p.vectors) for p in planes], axis=1)
             assigned = left.argmin(axis=1)
@@ -83,7 +83,7 @@ class SubspaceStart:
             for k in range(n_components):
                 mine = assigned == k
                 if mine.sum() > size + 1:
-                    planes[k] = principal_axes(sample.U[mine], sample.weight[mine], size)
+                    planes[k] = sample_axes(sample.U[mine], sample.weight[mine], size)
         return resp
 
 

@@ -10,7 +10,8 @@ from scipy.linalg import eigh
 
 from mixfold.contracts import Array, Executor, Source, record
 from mixfold.math.krylov import leading_eigenpairs
-from mixfold.math.spectrum import Rule, signed
+from mixfold.math.signs import signed
+from mixfold.math.spectrum import Rule
 from mixfold.models.spectral_rows import collect
 from mixfold.models.spectral_sums import (
     Multiply,

@@ -24,7 +24,7 @@ from mixfold.families.factor.steps import FactorSteps
 from mixfold.math.frame import Frame
 from mixfold.math.lifted import Sums
 from mixfold.math.low_rank import conditional, draw
-from mixfold.math.row_posteriors import unpack_lower
+from mixfold.math.symmetric import unpack
 
 # numbers that the general route may hold at a time: 32 MB
 TILE_NUMBERS = 2**22
@@ -141,7 +141,7 @@ class FactorFamily(FactorSteps):
             reading.parts.covariances, (len(means), *reading.parts.back.shape)
         ).copy()
         if work.rows is not None:
-            each[work.lacking] = unpack_lower(work.rows.covariance, means.shape[-1])
+            each[work.lacking] = unpack(work.rows.covariance, means.shape[-1])
         return Posterior(scores.log_density, means, each)
 
     def completed(
@@ -157,7 +157,7 @@ class FactorFamily(FactorSteps):
         noise: Array | float = 0.0
         if normals is not None:
             own = normals[work.lacking]
-            roots = np.linalg.cholesky(unpack_lower(rows.covariance[:, k], size))
+            roots = np.linalg.cholesky(unpack(rows.covariance[:, k], size))
             z = z + np.einsum("nij,nj->ni", roots, own[:, out.shape[1] :])
             noise = own[:, : out.shape[1]] * np.sqrt(reading.noise[k])
         filled = reading.means[k] + z @ reading.loadings[k].T + noise

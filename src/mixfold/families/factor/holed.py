@@ -13,8 +13,8 @@ import numpy as np
 from mixfold.contracts import Array
 from mixfold.families.factor.reading import FactorReading
 from mixfold.families.factor.records import FactorSums, Latents, no_latents
-from mixfold.math.row_posteriors import add_outer, row_posteriors, unpack_lower
-from mixfold.math.symmetric import LOG_2PI
+from mixfold.math.row_posteriors import add_outer, row_posteriors
+from mixfold.math.symmetric import LOG_2PI, unpack
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def holed_scores(U: Array, reading: FactorReading) -> tuple[Array, HoledRows]:
 def _one(rows: HoledRows, reading: FactorReading, k: int) -> Array:
     """Posteriors under component k, written into ``rows``; ln|M| plus the quadratic form."""
     loadings, precision = reading.loadings[k], 1 / reading.noise[k]
-    row, column = np.tril_indices(loadings.shape[1])
+    row, column = np.triu_indices(loadings.shape[1])
     products = loadings[:, row] * loadings[:, column] * precision[:, None]
     deviation = rows.deviation(reading.means[k])
     z, covariance, log_det = row_posteriors(
@@ -76,9 +76,9 @@ def holed_sums(rows: HoledRows, resp: Array, reading: FactorReading) -> FactorSu
         cross[k] = deviation.T @ z
         second = r * add_outer(rows.covariance[:, k], rows.z[:, k])
         seen.first[k] = rows.mask.T @ z
-        seen.second[k] = unpack_lower(rows.mask.T @ second, d)
+        seen.second[k] = unpack(rows.mask.T @ second, d)
         total.count[k], total.first[k] = r.sum(), z.sum(axis=0)
-        total.second[k] = unpack_lower(second.sum(axis=0), d)
+        total.second[k] = unpack(second.sum(axis=0), d)
     if reading.isotropic:
         squares[:] = squares.mean(axis=1, keepdims=True)
     return FactorSums(first, squares, cross, total, no_latents(K, None, d), seen, reading.means)

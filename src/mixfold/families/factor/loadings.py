@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.families.factor.regression import Regression, solve_rows
+from mixfold.families.factor.regression import Regression, solve_rows, weighted_sum
 
 
 @dataclass(frozen=True)
@@ -69,12 +69,9 @@ class TiedLoadings(Loadings):
         precision = moments.count / noise
         # noise that is the same ratio in all columns needs one system for all of them
         alike = np.ptp(noise, axis=1).max() == 0 or np.ptp(noise, axis=0).max() == 0
-        if moments.zz.shape[1] > 1:
-            zz = np.einsum("kj,kjde->jde", precision, moments.zz)[None]
-        else:
-            shared = precision[:, :1] if alike else precision
-            zz = np.tensordot(shared.T, moments.zz[:, 0], axes=1)[None]
-            precision = np.broadcast_to(shared, moments.xx.shape)
+        if moments.zz.shape[1] == 1 and alike:
+            precision = precision[:, :1]
+        zz = weighted_sum(precision, moments.zz)
         xz = (precision[..., None] * moments.xz).sum(axis=0, keepdims=True)
         return np.repeat(solve_rows(zz, xz), len(moments.xz), axis=0)
 

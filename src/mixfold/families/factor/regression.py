@@ -68,12 +68,22 @@ def latent_prior(rows: Latents, fixed_means: bool) -> tuple[Array, Array]:
 
 def unexplained(moments: Regression, loadings: Array) -> Array:
     """Sums (K, D) of squares that any loadings (K, D, d) leave to the noise."""
-    if moments.zz.shape[1] == 1:
-        spread = loadings @ moments.zz[:, 0]
-    else:
-        spread = np.einsum("kjde,kje->kjd", moments.zz, loadings)
-    gain = ((spread - 2 * moments.xz) * loadings).sum(axis=-1)
+    gain = ((times(moments.zz, loadings) - 2 * moments.xz) * loadings).sum(axis=-1)
     return np.asarray(moments.xx + moments.count * gain)
+
+
+def times(matrices: Array, rows: Array) -> Array:
+    """Symmetric matrices (K, J, d, d) times rows (K, D, d), J = 1 or D."""
+    if matrices.shape[1] == 1:
+        return np.asarray(rows @ matrices[:, 0])
+    return np.asarray(np.einsum("kjde,kje->kjd", matrices, rows))
+
+
+def weighted_sum(weight: Array, matrices: Array) -> Array:
+    """sum_k weight_kj matrices_kj, (1, J, d, d), without one (K, J, d, d) where J is 1."""
+    if matrices.shape[1] == 1:
+        return np.asarray(np.tensordot(weight.T, matrices[:, 0], axes=1)[None])
+    return np.asarray(np.einsum("kj,kjde->jde", weight, matrices)[None])
 
 
 def solve_rows(zz: Array, xz: Array) -> Array:

@@ -10,6 +10,7 @@ from mixfold.contracts import Array, record
 from mixfold.families.factor.loadings import Loadings
 from mixfold.families.factor.noise import Noise
 from mixfold.families.factor.records import FactorParams, FactorSums, Latents, entries
+from mixfold.families.factor.regression import times, weighted_sum
 
 _TINY = float(np.finfo(float).tiny)
 
@@ -33,10 +34,7 @@ class FactorMetric:
         size = self.inverse.shape[-1]
         first, last = self.means.size, self.means.size + L * D * size
         slope = gradient[first:last].reshape(L, D, size)
-        if self.inverse.shape[1] == 1:
-            loadings = slope @ self.inverse[:, 0]
-        else:
-            loadings = np.einsum("ljde,lje->ljd", self.inverse, slope)
+        loadings = times(self.inverse, slope)
         return np.concatenate(
             [
                 gradient[:first] / self.means,
@@ -56,7 +54,7 @@ def slopes(
     """
     seen = entries(sums)
     W, psi = params.loadings, params.noise
-    spread = _times(seen.second, W)
+    spread = times(seen.second, W)
     by_mean = (sums.first - (seen.first * W).sum(axis=-1)) / psi
     by_loading = loadings.gather((sums.cross - spread) / psi[..., None])
     left = sums.squares + ((spread - 2 * sums.cross) * W).sum(axis=-1)
@@ -74,12 +72,6 @@ def slopes(
     return np.concatenate(parts if fixed_means else [by_mean.ravel(), *parts]), metric
 
 
-def _times(second: Array, W: Array) -> Array:
-    if second.shape[1] == 1:
-        return np.asarray(W @ second[:, 0])
-    return np.asarray(np.einsum("kjde,kje->kjd", second, W))
-
-
 def _information(seen: Latents, psi: Array, loadings: Loadings) -> tuple[Array, Array]:
     """The inverse of sum_k E[zz'] / psi, as ``inverse`` and ``variance`` of the metric."""
     size = seen.second.shape[-1]
@@ -87,9 +79,5 @@ def _information(seen: Latents, psi: Array, loadings: Loadings) -> tuple[Array, 
     second = seen.second + (_TINY + 1e-12 * trace / max(size, 1)) * np.eye(size)
     if not loadings.tied:
         return (np.linalg.inv(second) if size else second), psi
-    precision = 1 / psi
-    if second.shape[1] == 1:  # never (K, D, d, d)
-        weighted = np.tensordot(precision.T, second[:, 0], axes=1)[None]
-    else:
-        weighted = np.einsum("kj,kjde->jde", precision, second)[None]
+    weighted = weighted_sum(1 / psi, second)
     return (np.linalg.inv(weighted) if size else weighted), np.ones((1, psi.shape[1]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.math.principal import Axes, principal_axes
+from mixfold.math.principal import Axes, sample_axes
 
 # of the noise: the least length of a loading, since one of zero would stay zero
 _LEAST_SIGNAL = 1e-2
@@ -20,10 +20,10 @@ def shared_axes(U: Array, resp: Array, size: int, fixed: Array | None) -> list[A
     for weight in resp.T:
         mine = weight > 0
         if mine.sum() >= size + 2:
-            out.append(principal_axes(U[mine], weight[mine], size, fixed))
+            out.append(sample_axes(U[mine], weight[mine], size, fixed))
             continue
         if everybody is None:
-            everybody = principal_axes(U, resp.sum(axis=1), size, fixed)
+            everybody = sample_axes(U, resp.sum(axis=1), size, fixed)
         mean = everybody.mean
         if fixed is None and mine.any():
             mean = weight @ U / weight.sum()
@@ -37,7 +37,7 @@ def pooled_axes(U: Array, resp: Array, size: int, fixed: Array | None) -> list[A
     means = (resp.T @ U) / count[:, None] if fixed is None else np.tile(fixed, (len(count), 1))
     weight = resp.sum(axis=1)
     centred = U - (resp / weight[:, None]) @ means
-    common = principal_axes(centred, weight, size, np.zeros(U.shape[1]))
+    common = sample_axes(centred, weight, size, np.zeros(U.shape[1]))
     return [Axes(mean, common.values, common.vectors, common.total) for mean in means]
 
 
