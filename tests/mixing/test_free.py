@@ -27,3 +27,7 @@ def test_a_component_without_rows_is_ruled_out_without_a_warning() -> None:
 
 def test_one_weight_is_not_free() -> None:
     assert [FreeWeights().n_free(k) for k in (1, 2, 5)] == [0, 1, 4]
+
+
+def test_nothing_assigned_has_probability_one() -> None:
+    assert FreeWeights().log_prob(np.zeros(3)) == 0

@@ -1,5 +1,9 @@
 """WHO generates which row: one prior of the mixing weights per file."""
 
+from mixfold.mixing.dirichlet import SymmetricDirichlet
+from mixfold.mixing.fixed import FixedWeights
 from mixfold.mixing.free import FreeWeights
+from mixfold.mixing.protocol import Mixing
+from mixfold.mixing.sticks import StickBreaking
 
-__all__ = ["FreeWeights"]
+__all__ = ["FixedWeights", "FreeWeights", "Mixing", "StickBreaking", "SymmetricDirichlet"]
