@@ -112,3 +112,22 @@ def test_the_order_of_distinct_rows_does_not_depend_on_units(rng: np.random.Gene
     rows, _, _ = distinct(X, np.ones(50), None)
     again, _, _ = distinct(moved, np.ones(50), None)
     np.testing.assert_allclose(again, rows * [1000.0, 3.0] + [7.0, -1e4])
+
+
+def test_distinct_of_many_wide_rows(rng: np.random.Generator) -> None:
+    """Rows are compared a few at a time: repetitions across and within those few are found."""
+    rows = rng.integers(0, 3, (700, 4)).astype(float)
+    rows[rng.random(rows.shape) < 0.1] = np.nan
+    weight = rng.random(700)
+    X, total, labels = distinct(rows, weight, None)
+    keys = [tuple(None if np.isnan(v) else v for v in row) for row in rows]
+    assert labels is None and len(X) == len(set(keys)) < 700
+    for row, sum_of in zip(X, total, strict=True):
+        key = tuple(None if np.isnan(v) else v for v in row)
+        mine = [w for k, w in zip(keys, weight, strict=True) if k == key]
+        assert sum_of == pytest.approx(sum(mine))
+    alone = rng.normal(size=(600, 3))
+    X, total, _ = distinct(alone, np.arange(600.0), None)
+    order = np.argsort(alone[:, 0])
+    np.testing.assert_array_equal(X, alone[order])
+    np.testing.assert_array_equal(total, order)

@@ -42,6 +42,33 @@ def test_what_is_not_positive_definite_has_no_factor() -> None:
         symmetric.factorise(np.stack([np.eye(2), indefinite]))
 
 
+@pytest.mark.parametrize("size", [1, 3, 16])
+def test_many_small_matrices_have_the_factors_of_each(size: int, rng: np.random.Generator) -> None:
+    """They are factorised together; one by one the other route is taken."""
+    A = _matrices(rng, 40, size)
+    factors, whiten = symmetric.factorise(A)
+    for k in range(0, 40, 13):
+        alone = symmetric.cholesky(A[k])
+        assert alone is not None
+        np.testing.assert_allclose(factors[k], alone, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(
+            whiten[k],
+            symmetric.inverse_factor(alone),
+            rtol=1e-8,
+            atol=1e-9 * np.abs(whiten[k]).max(),
+        )
+    np.testing.assert_array_equal(whiten, np.triu(whiten))
+    assert whiten.flags.c_contiguous
+
+
+@pytest.mark.parametrize("bad", [np.diag([1.0, -1.0]), np.full((2, 2), np.nan)])
+def test_one_bad_matrix_among_many_is_named(bad: np.ndarray) -> None:
+    A = np.tile(np.eye(2), (20, 1, 1))
+    A[17] = bad
+    with pytest.raises(ValueError, match="component 17 is not positive definite"):
+        symmetric.factorise(A)
+
+
 @pytest.mark.parametrize("size", [1, 2, 6])
 def test_log_cholesky_round_trip(size: int, rng: np.random.Generator) -> None:
     A = _matrices(rng, 4, size)

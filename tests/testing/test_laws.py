@@ -159,7 +159,7 @@ def test_forgotten_labels_are_found() -> None:
 
 def test_a_start_in_data_units_is_found() -> None:
     class Unscaled(DiagonalGaussian):
-        def frame(self, X: Any, weight: Any) -> Any:
+        def frame(self, X: Any, weight: Any, spread: Any = None) -> Any:
             frame = super().frame(X, weight)
             return replace(frame, scale=np.ones_like(frame.scale))
 

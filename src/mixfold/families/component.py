@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, ClassVar
 
 import numpy as np
 
 from mixfold.contracts import Array, Block, Metric
-from mixfold.math.frame import Frame, frame_of
+from mixfold.math.frame import Frame, frame_of, widened
 from mixfold.math.lifted import Sums
 
 
@@ -37,11 +38,8 @@ class ComponentFamily(ABC):
 
     name: ClassVar[str]
     readings: ClassVar[tuple[str, ...]] = ("mode",)
-
-    @property
-    def scales_columns(self) -> bool:
-        """Whether each column of the frame has its own scale."""
-        return True
+    # whether a sampler must draw the missing entries, because columns depend on each other
+    augments: ClassVar[bool] = False
 
     def numbers_per_row(self, n_components: int, n_features: int) -> int:
         """What the general E step holds for a row with missing entries."""
@@ -53,9 +51,28 @@ class ComponentFamily(ABC):
 
     # ------------------------------------------------ parameters
 
-    def frame(self, X: Array, weight: Array) -> Frame:
-        """The coordinates for a fit that starts from this (dense) sample."""
-        return frame_of(X, weight)
+    def frame(self, X: Array, weight: Array, spread: Array | None = None) -> Frame:
+        """The coordinates for a fit that starts from this (dense) sample.
+
+        ``spread`` (D,) is that of all rows: a column that varies only outside the sample has a
+        scale of its own.
+        """
+        frame = frame_of(X, weight)
+        return frame if spread is None else widened(frame, X, spread)
+
+    def check(self, block: Block, names: Array | None) -> None:  # noqa: B027 (all is allowed)
+        """Raise a ValueError, naming row and column, for entries that no component can produce.
+
+        ``names`` are those of the columns, if they have any.
+        """
+
+    def view(self, frame: Frame, X: Array) -> Array:
+        """Rows as points (n, any) whose distances mean something, for starts; NaN is missing."""
+        return frame.enter(X)
+
+    def from_rows(self, frame: Frame, X: Array, U: Array, resp: Array) -> Any:
+        """Parameters from a sample: its rows, their ``view`` without holes, responsibilities."""
+        return self.from_sample(frame, U, resp)
 
     @abstractmethod
     def reframed(self, params: Any, frame: Frame) -> Any:
@@ -75,6 +92,10 @@ class ComponentFamily(ABC):
     @abstractmethod
     def from_sample(self, frame: Frame, U: Array, resp: Array) -> Any:
         """Parameters from a complete sample with given responsibilities (n, K)."""
+
+    def describe(self, params: Any) -> dict[str, Any]:
+        """The parameters in data coordinates, by the names under which they are published."""
+        return {"means": params.frame.leave(params.means)}
 
     @abstractmethod
     def n_free(self, n_components: int, n_features: int) -> int:
@@ -141,6 +162,13 @@ class ComponentFamily(ABC):
         """Rows in frame coordinates with missing entries at their conditional mean under one
         component, or at a conditional draw made of standard normals (n, ``normals_per_row``)."""
 
+    def filled(self, scores: Scores, resp: Array, reading: Any) -> Array:
+        """Rows in frame coordinates with missing entries at the best guess of all components, which
+        share the rows by ``resp`` (n, K): their conditional mean, where a mean is a value."""
+        used = np.flatnonzero(resp.max(axis=0) > 0)
+        parts = (resp[:, k, None] * self.completed(scores, reading, int(k), None) for k in used)
+        return reduce(np.add, parts)
+
     @abstractmethod
     def condition(self, params: Any, known: Array, values: Array) -> tuple[Array, Any]:
         """Log density (K,) of known columns and the components of the others given them."""
@@ -148,6 +176,11 @@ class ComponentFamily(ABC):
     @abstractmethod
     def sample(self, params: Any, labels: Array, normals: Array) -> Array:
         """Rows of the given components from standard normals, in data coordinates."""
+
+    def draw_rows(self, params: Any, labels: Array, rng: np.random.Generator) -> Array:
+        """Rows of the given components, in data coordinates."""
+        size = self.normals_per_row(params.n_features)
+        return self.sample(params, labels, rng.standard_normal((len(labels), size)))
 
 
 def dense_rows(X: Any) -> Array:

@@ -79,6 +79,9 @@ class GaussianFamily(ComponentFamily):
     def from_covariances(self, frame: Frame, means: Array, covariances: Array) -> GaussianParams:
         """The inverse of publishing: data coordinates to frame coordinates."""
 
+    def describe(self, params: GaussianParams) -> dict[str, Any]:
+        return {**super().describe(params), "covariances": self.covariances(params)}
+
     def reframed(self, params: GaussianParams, frame: Frame) -> GaussianParams:
         means, covariances = params.frame.leave(params.means), self.covariances(params)
         return self.from_covariances(frame, means, covariances)

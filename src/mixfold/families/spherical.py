@@ -19,11 +19,7 @@ class SphericalGaussian(AxisGaussian):
 
     name: ClassVar[str] = "spherical"
 
-    @property
-    def scales_columns(self) -> bool:
-        return False
-
-    def frame(self, X: Array, weight: Array) -> Frame:
+    def frame(self, X: Array, weight: Array, spread: Array | None = None) -> Frame:
         return uniform(frame_of(X, weight))
 
     def spread(self, scatter: Array, shape: tuple[int, int]) -> Array:

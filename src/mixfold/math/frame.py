@@ -37,6 +37,12 @@ class Frame:
         return np.asarray(U * self.scale + self.origin)
 
 
+def same_frame(one: Frame, other: Frame) -> bool:
+    """Whether two frames are the same coordinates."""
+    same = np.array_equal(one.origin, other.origin) and np.array_equal(one.scale, other.scale)
+    return bool(same)
+
+
 def frame_of(X: Array, weight: Array) -> Frame:
     """Weighted mean and standard deviation of the observed entries of each column.
 
@@ -56,6 +62,19 @@ def frame_of(X: Array, weight: Array) -> Frame:
     positive = variance > noise
     common = variance[positive].mean() if positive.any() else 1.0
     return Frame(origin, np.sqrt(np.where(positive, variance, common)))
+
+
+def widened(frame: Frame, X: Array, spread: Array) -> Frame:
+    """A column that is constant in the sample X, but not in all rows, with a scale of its own."""
+    constant = np.nanmax(X, axis=0) == np.nanmin(X, axis=0)
+    # of n sampled rows none differs: at most about one in n does
+    scale = np.where(constant & (spread > 0), spread / np.sqrt(len(X)), frame.scale)
+    return Frame(frame.origin, scale)
+
+
+def plain_frame(n_features: int) -> Frame:
+    """Data coordinates as they are: counts have an origin and a unit."""
+    return Frame(np.zeros(n_features), np.ones(n_features))
 
 
 def frame_about_zero(X: Array, weight: Array) -> Frame:

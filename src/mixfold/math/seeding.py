@@ -80,12 +80,25 @@ def distinct(X: Array, weight: Array, labels: Array | None) -> tuple[Array, Arra
     """
     key = X if labels is None else np.column_stack([X, labels.astype(X.dtype)])
     order = _lexical_order(key)
-    after, before = key[order][1:], key[order][:-1]
-    same = (after == before) | (np.isnan(after) & np.isnan(before))
-    first = np.flatnonzero(np.concatenate([[True], ~same.all(axis=1)]))
+    ordered = key[order]
+    first = np.flatnonzero(_differs(ordered))
     total = np.add.reduceat(weight[order], first)
+    if labels is None and len(first) == len(X):  # nothing is repeated: no further copy
+        return ordered, total, None
+    del ordered
     index = order[first]
     return X[index], total, None if labels is None else labels[index]
+
+
+def _differs(ordered: Array, rows: int = 256) -> Array:
+    """Whether each row is other than the one before; a few at a time, since rows may be wide."""
+    out = np.ones(len(ordered), bool)
+    for a in range(1, len(ordered), rows):
+        after, before = ordered[a : a + rows], ordered[a - 1 : a - 1 + rows]
+        before = before[: len(after)]
+        same = (after == before) | (np.isnan(after) & np.isnan(before))
+        out[a : a + rows] = ~same.all(axis=1)
+    return out
 
 
 def _lexical_order(key: Array) -> Array:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from scipy.linalg import lapack
 
@@ -12,15 +14,22 @@ LOG_LIMIT = 60.0
 LOG_2PI = float(np.log(2 * np.pi))
 
 
+@cache
+def _upper(size: int) -> tuple[Array, Array]:
+    """Rows and columns of the upper triangle, row by row."""
+    row, column = np.triu_indices(size)
+    return row, column
+
+
 def pack(matrices: Array) -> Array:
     """Upper triangles of (..., D, D) as (..., D (D + 1) / 2), row by row."""
-    row, column = np.triu_indices(matrices.shape[-1])
+    row, column = _upper(matrices.shape[-1])
     return np.asarray(matrices[..., row, column])
 
 
 def unpack(packed: Array, size: int) -> Array:
     """The symmetric matrices (..., D, D) whose upper triangles are packed."""
-    row, column = np.triu_indices(size)
+    row, column = _upper(size)
     out = np.empty((*packed.shape[:-1], size, size))
     out[..., row, column] = packed
     out[..., column, row] = packed
@@ -66,6 +75,9 @@ def factorise(covariances: Array) -> tuple[Array, Array]:
     ValueError
         If one is not positive definite.
     """
+    stack = _stacked_factors(covariances) if len(covariances) > covariances.shape[-1] else None
+    if stack is not None:
+        return stack, np.ascontiguousarray(np.swapaxes(_lower_inverses(stack), 1, 2))
     factors = np.empty_like(covariances)
     inverses = np.empty_like(covariances)
     for k, covariance in enumerate(covariances):
@@ -74,6 +86,26 @@ def factorise(covariances: Array) -> tuple[Array, Array]:
             raise ValueError(f"the covariance of component {k} is not positive definite")
         factors[k], inverses[k] = factor, inverse_factor(factor)
     return factors, inverses
+
+
+def _stacked_factors(covariances: Array) -> Array | None:
+    """All lower factors in one call; None if one of them does not exist."""
+    try:
+        factors = np.linalg.cholesky(covariances)
+    except np.linalg.LinAlgError:
+        return None
+    return factors if np.isfinite(factors[:, -1, -1]).all() else None
+
+
+def _lower_inverses(factors: Array) -> Array:
+    """Inverses of many small lower factors: D steps over all of them instead of a call for each."""
+    inverses = np.zeros_like(factors)
+    pivots = 1 / np.diagonal(factors, axis1=1, axis2=2)
+    for d in range(factors.shape[-1]):
+        inverses[:, d, d] = pivots[:, d]
+        row = (factors[:, d, None, :d] @ inverses[:, :d, :d])[:, 0]
+        inverses[:, d, :d] = -row * pivots[:, d, None]
+    return inverses
 
 
 def log_determinants(factors: Array) -> Array:

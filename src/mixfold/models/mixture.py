@@ -23,10 +23,12 @@ from mixfold.contracts import (
     record,
 )
 from mixfold.families.component import ComponentFamily, Scores, dense_rows
-from mixfold.math.frame import Frame
+from mixfold.math.frame import Frame, same_frame
+from mixfold.math.lifted import Sums
 from mixfold.math.seeding import distinct
 from mixfold.math.softmax import choose, clamp, entropies, normalise
 from mixfold.mixing.free import FreeWeights
+from mixfold.mixing.protocol import Mixing
 from mixfold.models.given import Given
 from mixfold.models.repair import lost_rows, repaired
 from mixfold.models.rows import informative, tiles, with_labels, without_empty_rows
@@ -81,13 +83,24 @@ class MixtureMetric:
         return np.concatenate([weights, self.components.solve(gradient[K:])])
 
 
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The rows of a start, their view without holes, weighted responsibilities (n, K), and the
+    weight of all the rows that they stand for."""
+
+    X: Array
+    U: Array
+    resp: Array
+    total_weight: float
+
+
 @dataclass(frozen=True)
 class Mixture:
     """A mixture model: what an engine needs to fit it, and nothing of a particular fit."""
 
     n_components: int
     family: ComponentFamily
-    mixing: FreeWeights = field(default_factory=FreeWeights)
+    mixing: Mixing[Any] = field(default_factory=FreeWeights)
     start: Start = field(default_factory=KMeansStart)
     given: Given = field(default_factory=Given)
     reseed: bool = True
@@ -101,7 +114,7 @@ class Mixture:
             return self._with_given(frame, None)
         X, weight, labels = distinct(dense_rows(block.X), block.weights(), block.y)
         frame = self._frame(pilot, X, weight)
-        U = frame.enter(X)
+        U = self.family.view(frame, X)
         missing = np.isnan(U)
         sample = Sample(np.where(missing, 0.0, U), weight, labels)
         resp = self.start(sample, self.n_components, rng, attempt) * weight[:, None]
@@ -109,8 +122,13 @@ class Mixture:
             # a missing entry starts at the mean of its own cluster rather than of all rows
             centres = (resp.T @ sample.U) / np.maximum(resp.T @ ~missing, 1e-300)
             sample.U[missing] = (resp @ centres / weight[:, None])[missing]
-        components = self.family.from_sample(frame, sample.U, resp)
-        weights = self.mixing.posterior(resp.sum(axis=0) + 1e-3 * weight.sum() / self.n_components)
+        return self._first(frame, Started(X, sample.U, resp, pilot.total_weight))
+
+    def _first(self, frame: Frame, rows: Started) -> MixtureParams:
+        """The parameters of a start."""
+        components = self.family.from_rows(frame, rows.X, rows.U, rows.resp)
+        counts = rows.resp.sum(axis=0)
+        weights = self.mixing.posterior(counts + 1e-3 * counts.sum() / self.n_components)
         params = MixtureParams(weights, components)
         return params if self.given.free else self._with_given(frame, params)
 
@@ -124,22 +142,17 @@ class Mixture:
         return MixtureParams(weights, components)
 
     def _frame(self, pilot: Pilot, X: Array, weight: Array) -> Frame:
-        """The frame of a fit; a column that varies only outside the sample has its own scale."""
-        frame = self.family.frame(X, weight)
-        if pilot.minimum is None or pilot.maximum is None or not self.family.scales_columns:
-            return frame
-        constant = np.nanmax(X, axis=0) == np.nanmin(X, axis=0)
-        spread = pilot.maximum - pilot.minimum
-        hidden = constant & (spread > 0)
-        # of n sampled rows none differs: at most about one in n does
-        return replace(frame, scale=np.where(hidden, spread / np.sqrt(len(X)), frame.scale))
+        return self.family.frame(X, weight, pilot.maximum - pilot.minimum)
+
+    def frame_for(self, pilot: Pilot) -> Frame:
+        """The frame of a fit that starts from this sample."""
+        block = informative(pilot.block)
+        return self._frame(pilot, dense_rows(block.X), block.weights())
 
     def reframed(self, params: MixtureParams, pilot: Pilot) -> MixtureParams:
         """The same mixture in the frame of other data."""
-        block = informative(pilot.block)
-        frame = self._frame(pilot, dense_rows(block.X), block.weights())
-        old = params.components.frame
-        if np.array_equal(frame.origin, old.origin) and np.array_equal(frame.scale, old.scale):
+        frame = self.frame_for(pilot)
+        if same_frame(frame, params.components.frame):
             return params
         return MixtureParams(params.weights, self.family.reframed(params.components, frame))
 
@@ -150,7 +163,7 @@ class Mixture:
 
     def expect(self, reading: MixtureReading, block: Block, rng: RowRandom) -> MixtureStats:
         block = with_labels(without_empty_rows(block), self.n_components)
-        fused = self.family.fused(block, reading.components, reading.log_weights)
+        fused = self._fused(reading, block)
         if fused is not None:
             moments, sums = fused
             return MixtureStats(
@@ -158,18 +171,21 @@ class Mixture:
             )
         per_row = self.family.numbers_per_row(self.n_components, block.X.shape[1])
         width = self.family.numbers_of_row(block, reading.components)
-        parts = (self._expect_tile(reading, tile) for tile in tiles(block, per_row, width))
+        parts = (self._expect_tile(reading, tile, rng) for tile in tiles(block, per_row, width))
         total = next(parts)
         for part in parts:
             total = total + part
         return total
 
-    def _expect_tile(self, reading: MixtureReading, tile: Block) -> MixtureStats:
+    def _fused(self, reading: MixtureReading, block: Block) -> tuple[Any, Sums] | None:
+        return self.family.fused(block, reading.components, reading.log_weights)
+
+    def _expect_tile(self, reading: MixtureReading, tile: Block, rng: RowRandom) -> MixtureStats:
         scores = self.family.scores(tile, reading.components)
         log_joint = clamp(scores.log_density + reading.log_weights, tile.y)
         log_total, resp = normalise(log_joint)
         weight = tile.weights()
-        weighted = resp * weight[:, None]
+        weighted = self._shares(resp, tile, rng) * weight[:, None]
         return MixtureStats(
             weighted.sum(axis=0),
             self.family.moments(scores, weighted, reading.components),
@@ -177,6 +193,10 @@ class Mixture:
             float(weight @ entropies(resp)),
             float(weight.sum()),
         )
+
+    def _shares(self, resp: Array, tile: Block, rng: RowRandom) -> Array:
+        """Responsibilities as the statistics are to see them."""
+        return resp
 
     def log_joint(self, reading: MixtureReading, block: Block) -> Array:
         """log pi_k p(x_n | k), (n, K)."""
@@ -244,11 +264,7 @@ class Mixture:
         if draw:
             U = self._draw(scores, resp, reading, block.rows, lacking, rng)
         else:
-            U = np.zeros((len(lacking), X.shape[1]))
-            for k in np.flatnonzero(resp.max(axis=0) > 0):
-                U += resp[:, k, None] * self.family.completed(
-                    scores, reading.components, int(k), None
-                )
+            U = self.family.filled(scores, resp, reading.components)
         filled = frame.leave(U)
         holes = np.isnan(X[lacking])
         X[lacking] = np.where(holes, filled, X[lacking])
@@ -258,11 +274,12 @@ class Mixture:
         self, scores: Scores, resp: Array, reading: MixtureReading, rows: slice, lacking: Array,
         rng: RowRandom,
     ) -> Array:  # fmt: skip
-        size = self.family.normals_per_row(reading.components.means.shape[1])
+        n_features = reading.components.frame.origin.size
+        size = self.family.normals_per_row(n_features)
         chosen = choose(resp, rng.uniform(rows)[lacking, 0])
         # column 0 chose the component: a normal made of the same bits would follow the choice
         normals = rng.normal(rows, size + 1)[lacking, 1:]
-        U = np.empty((len(lacking), reading.components.means.shape[1]))
+        U = np.empty((len(lacking), n_features))
         for k in np.unique(chosen):
             mine = chosen == k
             U[mine] = self.family.completed(scores, reading.components, int(k), normals)[mine]
@@ -273,9 +290,7 @@ class Mixture:
     ) -> tuple[Array, Array]:
         """n rows and the components they came from."""
         labels = np.searchsorted(np.cumsum(params.weights)[:-1], rng.random(n), side="right")
-        size = self.family.normals_per_row(params.components.n_features)
-        normals = rng.standard_normal((n, size))
-        return self.family.sample(params.components, labels, normals), labels
+        return self.family.draw_rows(params.components, labels, rng), labels
 
     def condition(self, params: MixtureParams, known: Array, values: Array) -> MixtureParams:
         """The mixture of the other columns given values of the known ones."""

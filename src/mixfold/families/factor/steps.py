@@ -15,7 +15,7 @@ from mixfold.families.factor.noise import DiagonalNoise, Noise
 from mixfold.families.factor.records import FactorParams, FactorSums, moved
 from mixfold.families.factor.regression import Regression, latent_prior, regression, unexplained
 from mixfold.families.factor.slopes import FactorMetric, slopes
-from mixfold.math.frame import Frame, frame_about_zero, frame_of, uniform
+from mixfold.math.frame import Frame, frame_about_zero, frame_of, uniform, widened
 
 _TINY = float(np.finfo(float).tiny)
 
@@ -78,9 +78,11 @@ class FactorSteps(ComponentFamily):
 
     # ------------------------------------------------ parameters
 
-    def frame(self, X: Array, weight: Array) -> Frame:
+    def frame(self, X: Array, weight: Array, spread: Array | None = None) -> Frame:
         frame = frame_about_zero(X, weight) if self.fixed_means else frame_of(X, weight)
-        return frame if self.scales_columns else uniform(frame)
+        if not self.scales_columns:
+            return uniform(frame)
+        return frame if spread is None else widened(frame, X, spread)
 
     def reframed(self, params: FactorParams, frame: Frame) -> FactorParams:
         ratio = params.frame.scale / frame.scale

@@ -1,0 +1,1 @@
+"""Gaussian families with conjugate priors: normal-Wishart, normal-gamma, known covariance."""

@@ -1,0 +1,230 @@
+"""Gaussian components around unknown means, with a covariance that is known.
+
+    mu_k ~ N(mean, C),   x | k ~ N(mu_k, Sigma)
+
+A row with missing entries knows the means only in the directions that it has: it adds the inverse
+of the covariance of its entries to the precision of a mean. That stays conjugate, and the best
+means have a closed form with any entries missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mixfold.contracts import Array, Block
+from mixfold.families.bayes.known_records import (
+    KnownMoments,
+    KnownPosterior,
+    KnownPrior,
+    KnownReading,
+    solved,
+)
+from mixfold.families.bayes.known_rows import KnownRows
+from mixfold.families.conjugate import ConjugateFamily
+from mixfold.families.dense import read_dense
+from mixfold.families.full import FullGaussian
+from mixfold.families.gaussian import GaussianParams
+from mixfold.math.frame import Frame
+from mixfold.math.symmetric import cholesky, log_determinants
+
+# means that are averaged over what is believed of them have covariances of their own
+_FULL = FullGaussian()
+
+
+@dataclass(frozen=True)
+class KnownCovariance(KnownRows, ConjugateFamily):
+    """p(x | k) = N(x; mu_k, Sigma) with Sigma given. Settings are in data coordinates.
+
+    Parameters
+    ----------
+    covariance : array (D, D) or (D,), or float
+        Sigma: a matrix, or the variances of the columns, or one variance for all.
+    mean : array (D,), optional
+        Of the prior of the means; by default the mean of all rows.
+    precision : float
+        How many rows the prior of a mean is worth: C = Sigma / precision.
+    mean_covariance : array (D, D) or (D,), or float, optional
+        C itself.
+    """
+
+    covariance: Any = 1.0
+    mean: Any = None
+    precision: float = 0.01
+    mean_covariance: Any = None
+
+    name: ClassVar[str] = "known"
+
+    def __post_init__(self) -> None:
+        _check_covariance("covariance", self.covariance)
+        if self.mean_covariance is not None:
+            _check_covariance("mean_covariance", self.mean_covariance)
+        if not (np.isfinite(self.precision) and self.precision > 0):
+            raise ValueError(
+                "precision, the number of rows that the prior of a mean is worth, must be a "
+                f"positive number, got {self.precision!r}"
+            )
+
+    def known_covariance(self, frame: Frame) -> Array:
+        return _entered("covariance", self.covariance, frame)
+
+    # ------------------------------------------------ prior and posterior
+
+    def prior(self, frame: Frame, total: KnownMoments) -> KnownPrior:
+        if self.mean is None:
+            shift, _ = solved(total.matrices(), total.linear)
+            mean = (total.origin + shift)[0]
+        else:
+            mean = frame.enter(_check_mean(self.mean, frame.origin.size))
+        if self.mean_covariance is None:
+            covariance = self.known_covariance(frame) / self.precision
+        else:
+            covariance = _entered("mean_covariance", self.mean_covariance, frame)
+        return KnownPrior(mean, np.linalg.inv(covariance))
+
+    def posterior(self, moments: KnownMoments, prior: KnownPrior, frame: Frame) -> KnownPosterior:
+        precisions = prior.precision + moments.matrices()
+        slope, _ = moments.about(np.broadcast_to(prior.mean, moments.origin.shape))
+        means = prior.mean + np.linalg.solve(precisions, slope[:, :, None])[..., 0]
+        return KnownPosterior(frame, means, precisions, self.known_covariance(frame))
+
+    def keep_posterior(self, posterior: KnownPosterior, which: Array) -> KnownPosterior:
+        means, precisions = posterior.means[which], posterior.precisions[which]
+        return replace(posterior, means=means, precisions=precisions)
+
+    def reframed_prior(self, prior: KnownPrior, old: Frame, new: Frame) -> KnownPrior:
+        ratio = new.scale / old.scale
+        precision = prior.precision * ratio[:, None] * ratio
+        return KnownPrior(new.enter(old.leave(prior.mean)), precision)
+
+    def reframed_posterior(self, posterior: KnownPosterior, frame: Frame) -> KnownPosterior:
+        params = self.reframed(self.point(posterior), frame)
+        ratio = frame.scale / posterior.frame.scale
+        precisions = posterior.precisions * ratio[:, None] * ratio
+        return KnownPosterior(frame, params.means, precisions, params.scatter)
+
+    # ------------------------------------------------ readings
+
+    def point(self, posterior: KnownPosterior) -> GaussianParams:
+        return GaussianParams(posterior.frame, posterior.means, posterior.scatter)
+
+    def expected(self, posterior: KnownPosterior) -> KnownReading:
+        reading = self.mode(self.point(posterior))
+        doubt = posterior.covariances()
+        shift = -0.5 * np.einsum("kde,de->k", doubt, reading.precision())
+        theta = reading.theta
+        if theta is not None:
+            theta = theta.copy()
+            theta[:, 0] += shift
+        return replace(reading, constant=reading.constant + shift, theta=theta, doubt=doubt)
+
+    def draw(self, posterior: KnownPosterior, rng: np.random.Generator) -> GaussianParams:
+        roots = np.swapaxes(np.linalg.cholesky(posterior.precisions), 1, 2)
+        normals = rng.standard_normal((*posterior.means.shape, 1))
+        params = self.point(posterior)
+        return replace(params, means=params.means + np.linalg.solve(roots, normals)[..., 0])
+
+    # ------------------------------------------------ objectives
+
+    def kl(self, posterior: KnownPosterior, prior: KnownPrior) -> float:
+        away = _distances(posterior.means, prior)
+        trace = np.einsum("kde,de->k", posterior.covariances(), prior.precision)
+        gain = _log_dets(posterior.precisions) - _log_dets(prior.precision)
+        return 0.5 * float(np.sum(away + trace + gain - posterior.n_features))
+
+    def log_prior(self, params: GaussianParams, prior: KnownPrior) -> float:
+        """As the contract has it, but for a constant: the square is completed, so that the origin
+        of the columns does not matter."""
+        return -0.5 * float(_distances(params.means, prior).sum())
+
+    def evidence(self, moments: KnownMoments, prior: KnownPrior, frame: Frame) -> float:
+        q = self.posterior(moments, prior, frame)
+        _, gain = moments.about(np.broadcast_to(prior.mean, q.means.shape))
+        away = np.einsum("kd,kde,ke->k", q.means - prior.mean, q.precisions, q.means - prior.mean)
+        dets = _log_dets(prior.precision) - _log_dets(q.precisions)
+        return moments.base + float(np.sum(gain + 0.5 * (away + dets)))
+
+    def average(self, moments: KnownMoments, reading: KnownReading) -> float:
+        _, gain = moments.about(reading.means)
+        value = moments.base + float(gain.sum())
+        if reading.doubt is not None:
+            value -= 0.5 * float(np.sum(moments.matrices() * reading.doubt))
+        return value
+
+    def empirical(self, posterior: KnownPosterior, prior: KnownPrior) -> KnownPrior:
+        mean = posterior.means.mean(axis=0)
+        away = posterior.means - mean
+        covariance = posterior.covariances().mean(axis=0) + away.T @ away / len(away)
+        return KnownPrior(mean, np.linalg.inv(covariance))
+
+    # ------------------------------------------------ prediction
+
+    def _predictive(self, posterior: KnownPosterior) -> GaussianParams:
+        wider = posterior.scatter + posterior.covariances()
+        return GaussianParams(posterior.frame, posterior.means, wider)
+
+    def log_predictive(self, posterior: KnownPosterior, block: Block) -> Array:
+        params = self._predictive(posterior)
+        return _FULL.log_density(block, read_dense(params.frame, params.means, params.scatter))
+
+    def sample_predictive(
+        self, posterior: KnownPosterior, labels: Array, rng: np.random.Generator
+    ) -> Array:
+        return _FULL.draw_rows(self._predictive(posterior), labels, rng)
+
+
+def _distances(means: Array, prior: KnownPrior) -> Array:
+    """(mu_k - mean)' precision (mu_k - mean), (K,)."""
+    away = means - prior.mean
+    return np.asarray(np.einsum("kd,de,ke->k", away, prior.precision, away))
+
+
+def _log_dets(matrices: Array) -> Array:
+    return log_determinants(np.linalg.cholesky(matrices))
+
+
+# ------------------------------------------------ settings
+
+
+def _check_covariance(what: str, value: Any) -> None:
+    array = np.asarray(value, dtype=float)
+    if array.ndim == 2 and array.shape[0] == array.shape[1]:
+        symmetric = np.allclose(array, array.T, rtol=1e-8, atol=0.0)
+        if np.isfinite(array).all() and symmetric and cholesky(array) is not None:
+            return
+        rule = "a matrix must be finite, symmetric and positive definite"
+    elif array.ndim < 2:
+        if np.isfinite(array).all() and (array > 0).all():
+            return
+        rule = "variances must be positive and finite"
+    else:
+        rule = f"it has shape {array.shape}"
+    raise ValueError(
+        f"{what} must be a covariance matrix (D, D), variances (D,) or one variance; {rule}, got "
+        f"{value!r}"
+    )
+
+
+def _check_mean(value: Any, size: int) -> Array:
+    mean = np.asarray(value, dtype=float)
+    if mean.shape not in ((), (size,)) or not np.isfinite(mean).all():
+        raise ValueError(
+            f"mean must be one finite number for each of the {size} columns, or None for the mean "
+            f"of all rows; got {value!r}"
+        )
+    return np.broadcast_to(mean, (size,))
+
+
+def _entered(what: str, setting: Any, frame: Frame) -> Array:
+    """The covariance that a setting says, as a matrix in frame coordinates."""
+    value = np.asarray(setting, dtype=float)
+    size = frame.origin.size
+    if value.ndim and len(value) != size:
+        raise ValueError(
+            f"{what} is for {len(value)} columns and the data have {size}; give one number for "
+            "all columns, one for each, or a matrix"
+        )
+    matrix = value if value.ndim == 2 else np.broadcast_to(value, size) * np.eye(size)
+    return np.asarray(matrix / frame.scale[:, None] / frame.scale)

@@ -1,0 +1,105 @@
+"""Families with a conjugate prior: what a Bayesian mixture asks of them.
+
+    log p(x | theta)   = log h(x) + <T(x), omega(theta)>
+    log p(theta | chi) = log g(theta) + <chi, omega(theta)> - B(chi)
+
+The posterior of a component is chi_k = chi_0 + sum_n r_nk T(x_n), whatever the inference. Three
+readings of it make the E step: ``point`` (EM and MAP), ``expected`` (variational Bayes), ``draw``
+(Gibbs sampling).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mixfold.contracts import Array, Block
+from mixfold.families.component import ComponentFamily
+from mixfold.math.frame import Frame
+
+
+@dataclass(frozen=True)
+class ConjugateFamily(ComponentFamily):
+    """A family with a conjugate prior. Settings of the prior are fields, in data coordinates.
+
+    A prior and a posterior are records of the family's own, in the coordinates of a frame. A
+    posterior holds ``frame``, ``means`` and ``n_features`` as parameters do, and its arrays carry a
+    leading axis of components (what they share does not).
+    """
+
+    readings: ClassVar[tuple[str, ...]] = ("mode", "expected", "draw")
+
+    # ------------------------------------------------ prior and posterior
+
+    @abstractmethod
+    def prior(self, frame: Frame, total: Any) -> Any:
+        """chi_0; what the settings leave open comes from ``total``, the moments of all rows as one
+        component."""
+
+    @abstractmethod
+    def posterior(self, moments: Any, prior: Any, frame: Frame) -> Any:
+        """chi_0 + S_k of every component; one without rows has the prior."""
+
+    @abstractmethod
+    def keep_posterior(self, posterior: Any, which: Array) -> Any:
+        """Only the components ``which``, in that order."""
+
+    @abstractmethod
+    def reframed_prior(self, prior: Any, old: Frame, new: Frame) -> Any:
+        """The same prior in other coordinates."""
+
+    @abstractmethod
+    def reframed_posterior(self, posterior: Any, frame: Frame) -> Any:
+        """The same posterior in other coordinates."""
+
+    # ------------------------------------------------ readings
+
+    @abstractmethod
+    def point(self, posterior: Any) -> Any:
+        """Parameters argmax_theta <chi, omega(theta)>: the additive MAP, and ML without a prior."""
+
+    @abstractmethod
+    def expected(self, posterior: Any) -> Any:
+        """A reading whose scores are E_q[log p(x | theta_k)] of the observed entries. Where columns
+        depend on each other the missing ones are integrated out of exp of that of a whole row."""
+
+    @abstractmethod
+    def draw(self, posterior: Any, rng: np.random.Generator) -> Any:
+        """Parameters drawn from the posterior."""
+
+    # ------------------------------------------------ parts of the objectives
+
+    @abstractmethod
+    def kl(self, posterior: Any, prior: Any) -> float:
+        """KL divergence of the posterior of all components from the prior."""
+
+    @abstractmethod
+    def log_prior(self, params: Any, prior: Any) -> float:
+        """sum_k <chi_0, omega(theta_k)>: what MAP adds to the log-likelihood."""
+
+    @abstractmethod
+    def evidence(self, moments: Any, prior: Any, frame: Frame) -> float:
+        """Log evidence of rows with known components: base measure + B(chi_0 + S) - B(chi_0)."""
+
+    @abstractmethod
+    def average(self, moments: Any, reading: Any) -> float:
+        """sum_nk r_nk log_density_nk of a reading, from the moments: complete rows (or families
+        whose columns are independent, with any)."""
+
+    @abstractmethod
+    def empirical(self, posterior: Any, prior: Any) -> Any:
+        """The prior that the components suggest (type-II maximum likelihood): it maximises
+        sum_k <chi_0, E_k[omega]> - B(chi_0)."""
+
+    # ------------------------------------------------ prediction
+
+    @abstractmethod
+    def log_predictive(self, posterior: Any, block: Block) -> Array:
+        """log E_q[p(x | theta_k)] (n, K) of the observed entries."""
+
+    @abstractmethod
+    def sample_predictive(self, posterior: Any, labels: Array, rng: np.random.Generator) -> Array:
+        """Rows of the given components, each with parameters of its own draw from q."""
