@@ -1,0 +1,128 @@
+"""A product of families that all have a conjugate prior has one: the product of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, cast
+
+import numpy as np
+
+from mixfold.contracts import Array, Block
+from mixfold.families.conjugate import ConjugateFamily
+from mixfold.families.product.family import PlainProduct
+from mixfold.families.product.records import (
+    ProductMoments,
+    ProductParams,
+    ProductPosterior,
+    ProductPrior,
+    ProductReading,
+    joined,
+)
+from mixfold.families.product.rows import columns_of, frame_of_columns
+from mixfold.math.frame import Frame
+
+
+@dataclass(frozen=True)
+class ProductFamily(PlainProduct, ConjugateFamily):
+    """A product whose parts are all conjugate families."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        others = [p.family.name for p in self.parts if not isinstance(p.family, ConjugateFamily)]
+        if others:
+            raise TypeError(
+                "every part of a ProductFamily must have a conjugate prior, and "
+                f"{', '.join(others)} has none; use PlainProduct, which is for EM alone"
+            )
+
+    def _each(self, *records: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
+        """Family and columns of each part, with its place in each of the tuples."""
+        families = tuple(cast(ConjugateFamily, part.family) for part in self.parts)
+        return zip(families, self.columns, *records, strict=True)
+
+    # ------------------------------------------------ prior and posterior
+
+    def prior(self, frame: Frame, total: ProductMoments) -> ProductPrior:
+        return ProductPrior(
+            tuple(f.prior(frame_of_columns(frame, c), own) for f, c, own in self._each(total.parts))
+        )
+
+    def posterior(
+        self, moments: ProductMoments, prior: ProductPrior, frame: Frame
+    ) -> ProductPosterior:
+        parts = [
+            f.posterior(own, before, frame_of_columns(frame, c))
+            for f, c, own, before in self._each(moments.parts, prior.parts)
+        ]
+        return ProductPosterior(frame, self.columns, tuple(parts))
+
+    def keep_posterior(self, posterior: ProductPosterior, which: Array) -> ProductPosterior:
+        parts = (f.keep_posterior(q, which) for f, _, q in self._each(posterior.parts))
+        return replace(posterior, parts=tuple(parts))
+
+    def reframed_prior(self, prior: ProductPrior, old: Frame, new: Frame) -> ProductPrior:
+        parts = [
+            f.reframed_prior(before, frame_of_columns(old, c), frame_of_columns(new, c))
+            for f, c, before in self._each(prior.parts)
+        ]
+        return ProductPrior(tuple(parts))
+
+    def reframed_posterior(self, posterior: ProductPosterior, frame: Frame) -> ProductPosterior:
+        parts = [
+            f.reframed_posterior(q, frame_of_columns(frame, c))
+            for f, c, q in self._each(posterior.parts)
+        ]
+        return replace(posterior, frame=frame, parts=tuple(parts))
+
+    # ------------------------------------------------ readings
+
+    def point(self, posterior: ProductPosterior) -> ProductParams:
+        parts = tuple(f.point(q) for f, _, q in self._each(posterior.parts))
+        return ProductParams(posterior.frame, posterior.columns, parts)
+
+    def expected(self, posterior: ProductPosterior) -> ProductReading:
+        parts = tuple(f.expected(q) for f, _, q in self._each(posterior.parts))
+        return ProductReading(posterior.frame, posterior.columns, parts)
+
+    def draw(self, posterior: ProductPosterior, rng: np.random.Generator) -> ProductParams:
+        parts = tuple(f.draw(q, rng) for f, _, q in self._each(posterior.parts))
+        return ProductParams(posterior.frame, posterior.columns, parts)
+
+    # ------------------------------------------------ parts of the objectives
+
+    def kl(self, posterior: ProductPosterior, prior: ProductPrior) -> float:
+        pairs = self._each(posterior.parts, prior.parts)
+        return float(sum(f.kl(q, before) for f, _, q, before in pairs))
+
+    def log_prior(self, params: ProductParams, prior: ProductPrior) -> float:
+        pairs = self._each(params.parts, prior.parts)
+        return float(sum(f.log_prior(own, before) for f, _, own, before in pairs))
+
+    def evidence(self, moments: ProductMoments, prior: ProductPrior, frame: Frame) -> float:
+        found = (
+            f.evidence(own, before, frame_of_columns(frame, c))
+            for f, c, own, before in self._each(moments.parts, prior.parts)
+        )
+        return float(sum(found))
+
+    def average(self, moments: ProductMoments, reading: ProductReading) -> float:
+        pairs = self._each(moments.parts, reading.parts)
+        return float(sum(f.average(own, read) for f, _, own, read in pairs))
+
+    def empirical(self, posterior: ProductPosterior, prior: ProductPrior) -> ProductPrior:
+        pairs = self._each(posterior.parts, prior.parts)
+        return ProductPrior(tuple(f.empirical(q, before) for f, _, q, before in pairs))
+
+    # ------------------------------------------------ prediction
+
+    def log_predictive(self, posterior: ProductPosterior, block: Block) -> Array:
+        triples = self._each(posterior.parts)
+        return reduce(np.add, (f.log_predictive(q, columns_of(block, c)) for f, c, q in triples))
+
+    def sample_predictive(
+        self, posterior: ProductPosterior, labels: Array, rng: np.random.Generator
+    ) -> Array:
+        rows = [f.sample_predictive(q, labels, rng) for f, _, q in self._each(posterior.parts)]
+        return joined(posterior.columns, tuple(rows))
