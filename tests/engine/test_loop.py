@@ -115,7 +115,9 @@ def test_the_result_says_how_it_came_about() -> None:
 def test_pilot_sizes() -> None:
     assert pilot_size(open_source(np.zeros((300, 2))), 3) == 5000
     assert pilot_size(open_source(np.zeros((200_000, 2))), 3) == 10_000
-    assert pilot_size(open_source(np.zeros((30, 4000))), 200) == 5000  # 25 rows per component
+    assert pilot_size(open_source(np.zeros((30, 4000))), 60) == 1500  # 25 rows per component
+    assert pilot_size(open_source(np.zeros((30, 4000))), 200) == 2 * (2**22 // 4000)  # if they fit
+    assert pilot_size(open_source(np.zeros((30, 4000))), 3000) == 3000
     assert pilot_size(open_source(np.zeros((30, 9000))), 2) == 2**22 // 9000
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from mixfold.contracts import Context, Event, Model
 from mixfold.engine.acceleration import Failure, Point
+from mixfold.engine.memoised import Memo, context_of, lap
 from mixfold.engine.random import RowKeys
 from mixfold.engine.state import Climb, Rules, Task, continued
 from mixfold.engine.stopping import fell, remaining_gain
@@ -52,9 +53,9 @@ def climb(task: Task, state: Climb, rules: Rules, watch: Watcher | None = None) 
 
 def _pass(task: Task, state: Climb, rules: Rules) -> Climb:
     model = task.model
-    reading = model.prepare(state.params)
-    keys = RowKeys(task.seed, state.n_passes)
-    stats = task.executor.map_reduce(partial(model.expect, reading, rng=keys), task.source)
+    if rules.batch_size is not None:
+        return _lap(task, state, rules, rules.batch_size)
+    stats = visit(task, state.params, state.n_passes)
     objective = model.objective(state.params, stats)
     tries = state.tries + (state.proposal is not None)
     state = replace(
@@ -65,6 +66,24 @@ def _pass(task: Task, state: Climb, rules: Rules) -> Climb:
         return _step(task, replace(state, failures=(*state.failures, failure)), rules)
     _check_finite(objective, state)
     return _accept(task, state, stats, objective, rules)
+
+
+def visit(task: Task, params: Any, n_passes: int) -> Any:
+    """Statistics of all rows at these parameters: one pass."""
+    reading = task.model.prepare(params)
+    keys = RowKeys(task.seed, n_passes)
+    return task.executor.map_reduce(partial(task.model.expect, reading, rng=keys), task.source)
+
+
+def _lap(task: Task, state: Climb, rules: Rules, size: int) -> Climb:
+    """A pass of the memoised schedule: the parameters move while it goes on."""
+    context = context_of(task, state.n_passes)
+    memo = state.memo or Memo()
+    params, stats, memo = lap(task, state.params, memo, size, state.n_passes, context)
+    objective = task.model.free_energy(params, stats)  # type: ignore[attr-defined]
+    state = replace(state, n_passes=state.n_passes + 1, weight=task.model.total_weight(stats))
+    _check_finite(objective, state)
+    return _accept(task, replace(state, params=params, memo=memo), stats, objective, rules)
 
 
 def _check_finite(objective: float, state: Climb) -> None:

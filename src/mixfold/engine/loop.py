@@ -13,6 +13,7 @@ from mixfold.engine.acceleration import Acceleration
 from mixfold.engine.checkpoints import Checkpoint, Progressed
 from mixfold.engine.climb import climb
 from mixfold.engine.executors.blas import single_threaded_blas
+from mixfold.engine.moves import improved
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.progress import Progress
 from mixfold.engine.sources import open_source
@@ -26,7 +27,7 @@ PILOT_STEPS = 40
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a fit is run."""
+    """How a fit is run; ``moves`` out of local optima, ``batch_size`` rows between M steps."""
 
     tol: float = 1e-6
     max_iter: int = 500
@@ -35,6 +36,8 @@ class Plan:
     acceleration: Acceleration | None = None
     time_budget: float | None = None
     pilot_size: int | None = None
+    batch_size: int | None = None
+    moves: int = 0
     seed: int = 0
 
 
@@ -65,7 +68,8 @@ def pilot_size(source: Source, n_components: int) -> int:
     n = source.n_samples or 10**6
     size = int(np.clip(0.05 * n, 5000, 25000))
     within = 2**22 // max(1, source.n_features)
-    return max(min(size, within), 25 * n_components, 2)
+    # a component needs rows to start from, but wide rows of a sparse table become dense here
+    return max(min(size, within), min(25 * n_components, 2 * within), n_components, 2)
 
 
 def fit(
@@ -115,7 +119,8 @@ class _Job:
 
 def _rules(plan: Plan) -> Rules:
     budget = float("inf") if plan.time_budget is None else plan.time_budget
-    return Rules(plan.tol, plan.max_iter, plan.acceleration, time.monotonic() + budget)
+    deadline = time.monotonic() + budget
+    return Rules(plan.tol, plan.max_iter, plan.acceleration, deadline, batch_size=plan.batch_size)
 
 
 def _restarts(job: _Job, progressed: Progressed) -> Climb:
@@ -151,6 +156,8 @@ def _one_restart(job: _Job, progressed: Progressed) -> Progressed:
             checkpoint.offer(replace(progressed, climb=now))
 
     done = climb(job.task, state, job.rules, watch)
+    if job.plan.moves:
+        done = improved(job.task, done, job.rules, job.plan.moves, watch)
     if checkpoint and _stopped(done):
         checkpoint.write(replace(progressed, climb=replace(done, reason="")))
     best = progressed.best
@@ -180,6 +187,7 @@ def choose_start(task: Task, plan: Plan, rules: Rules, restart: int) -> Climb:
         return Climb(task.model.initialise(task.pilot, rng, first))
     block = task.pilot.block
     small = replace(task, source=open_source(block.X, weight=block.weight, y=block.y))
+    rules = replace(rules, batch_size=None)
     few = replace(rules, max_iter=CANDIDATE_STEPS)
     climbs = [
         _uninterrupted(climb(small, Climb(task.model.initialise(task.pilot, rng, attempt)), few))

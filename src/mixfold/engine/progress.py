@@ -51,6 +51,16 @@ class Progress:
         elif self._due(climb):
             print(line, file=sys.stderr, flush=True)
 
+    def say(self, line: str, due: bool) -> None:
+        """A line of something else than a climb; in a log only if it is ``due``."""
+        if not self.verbose:
+            return
+        text = f"{line}  {time.monotonic() - self._began:.1f} s"
+        if self._status is not None:
+            self._status.update(text)
+        elif due or self.verbose > 1:
+            print(text, file=sys.stderr, flush=True)
+
     def _due(self, climb: Climb) -> bool:
         if climb.reason:
             self._last = -1

@@ -26,3 +26,15 @@ class Stepwise:
         rate = (self.n_batches + self.delay) ** -self.decay
         stats = self.stats.scale(1 - rate) + batch.scale(rate)
         return type(self)(stats, self.n_batches + 1, self.decay, self.delay)
+
+
+@record
+@dataclass(frozen=True, slots=True)
+class Accumulated:
+    """All batches count alike, for ever: the posterior of one is the prior of the next."""
+
+    stats: Any
+    n_batches: int = 1
+
+    def blend(self, batch: Any) -> Self:
+        return type(self)(self.stats + batch, self.n_batches + 1)

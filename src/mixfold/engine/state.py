@@ -16,13 +16,14 @@ WARM_UP = 5
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """When to stop, and how to step."""
+    """When to stop, and how to step; ``batch_size`` rows at a time by the memoised schedule."""
 
     tol: float = 1e-6
     max_iter: int = 500
     acceleration: Acceleration | None = None
     deadline: float = float("inf")
     warm_up: int = WARM_UP
+    batch_size: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Climb:
     ``image`` is the plain step from it. ``plain`` counts the values at the end of the trace that
     follow each other by plain steps. A climb that continues an earlier one (a warm start) has the
     ``earlier`` values at the head of its trace and expects a certain objective at its start.
-    ``reason`` is empty until the climb has ended.
+    ``reason`` is empty until the climb has ended; ``memo`` belongs to the memoised schedule.
     """
 
     params: Any
@@ -73,6 +74,7 @@ class Climb:
     remaining: float = float("inf")
     events: tuple[Event, ...] = ()
     reason: str = ""
+    memo: Any = None
 
     @property
     def objective(self) -> float:

@@ -1,0 +1,136 @@
+"""A Markov chain: passes that draw instead of climb.
+
+The model and the executors are those of a climb. Random numbers are keyed by chain, sweep and row,
+so the same seed gives the same draws for any blocks, threads or cluster.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+
+from mixfold.contracts import Array, Context
+from mixfold.engine.random import RowKeys
+from mixfold.engine.state import Task
+
+# apart from the streams of the pilot and of imputation
+_STREAM = 7
+
+
+class Sampler(Protocol):
+    """What a model offers beyond ``Model`` to be sampled."""
+
+    def assigned(self, reading: Any, block: Any, rng: Any) -> Array:
+        """The components that ``expect`` draws for the rows of a block."""
+        ...
+
+    def traced(self, params: Any, stats: Any) -> Array:
+        """Quantities of a sweep that do not depend on the labels of the components."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sweeps:
+    """How long to sample: ``burn_in`` sweeps are thrown away, then each ``thin``-th is kept.
+
+    Labels are kept of each ``label_stride``-th of those: they take memory.
+    """
+
+    n_draws: int = 500
+    burn_in: int = 500
+    thin: int = 1
+    label_stride: int = 1
+    deadline: float = float("inf")
+
+    @property
+    def n_sweeps(self) -> int:
+        return self.burn_in + self.n_draws * self.thin
+
+    def kept(self, sweep: int) -> bool:
+        return sweep >= self.burn_in and (sweep - self.burn_in + 1) % self.thin == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """What was kept: parameters (each made of the assignments of its sweep), labels (S, n), traces
+    of every sweep after the burn-in (T, q), why it ended, and after how many sweeps."""
+
+    params: tuple[Any, ...]
+    labels: Array
+    traces: Array
+    reason: str = "done"
+    n_sweeps: int = 0
+
+
+Watcher = Callable[[int, int, Array], None]
+# a sweep of a number, and whether it is kept: parameters and labels (None if it is not), trace
+Step = Callable[[int, bool], tuple[Any, Array | None, Array]]
+
+
+def run_chain(step: Step, sweeps: Sweeps, number: int, watch: Watcher | None = None) -> Chain:
+    """Sweep after sweep. Ctrl-C or the deadline end the chain with what it has, if any.
+
+    A deadline within the burn-in ends it there: the next sweep is kept, and is the only one.
+    """
+    kept: list[Any] = []
+    labels: list[Array] = []
+    traces: list[Array] = []
+    reason, n_sweeps = "done", 0
+    for sweep in range(sweeps.n_sweeps):
+        late = time.monotonic() >= sweeps.deadline
+        try:
+            params, drawn, trace = step(sweep, late or sweeps.kept(sweep))
+            if late or sweep >= sweeps.burn_in:
+                traces.append(trace)
+            if drawn is not None:
+                if len(kept) % sweeps.label_stride == 0:
+                    small = drawn.max(initial=0) < 2**16
+                    labels.append(drawn.astype(np.uint16 if small else np.uint32))
+                kept.append(params)
+            if watch is not None:
+                watch(number, sweep, trace)
+        except KeyboardInterrupt:
+            if not kept:
+                raise
+            reason = "interrupted"
+            break
+        n_sweeps = sweep + 1
+        if kept and time.monotonic() >= sweeps.deadline:
+            reason = "time_budget"
+            break
+    return Chain(tuple(kept), np.stack(labels), np.stack(traces), reason, n_sweeps)
+
+
+def sample_chain(
+    task: Task, params: Any, sweeps: Sweeps, number: int, watch: Watcher | None = None
+) -> Chain:
+    """Sweep from ``params``: blocks of rows at a time, each given all parameters."""
+
+    def step(sweep: int, keep: bool) -> tuple[Any, Array | None, Array]:
+        nonlocal params
+        params, drawn, trace = _sweep(task, params, number, sweep, keep)
+        return params, drawn, trace
+
+    return run_chain(step, sweeps, number, watch)
+
+
+def _sweep(
+    task: Task, params: Any, number: int, sweep: int, keep: bool
+) -> tuple[Any, Array | None, Array]:
+    """The next parameters, the labels of the rows if they are kept, and the trace."""
+    model: Any = task.model
+    reading = model.prepare(params)
+    keys = RowKeys(task.seed, sweep, _STREAM + number)
+    stats = task.executor.map_reduce(partial(model.expect, reading, rng=keys), task.source)
+    drawn = None
+    if keep:
+        assigned = partial(model.assigned, reading, rng=keys)
+        drawn = np.concatenate(list(task.executor.map_rows(assigned, task.source)))
+    rng = np.random.default_rng([task.seed % 2**63, number, sweep, 8])
+    trace = model.traced(params, stats)
+    return model.update(params, stats, Context(task.pilot, rng, sweep)).params, drawn, trace
