@@ -257,4 +257,6 @@ def _is_storable(value: Any) -> bool:
         return True
     if isinstance(value, list | tuple):
         return all(_is_storable(v) for v in value)
+    if isinstance(value, dict):
+        return all(isinstance(k, str) and _is_storable(v) for k, v in value.items())
     return False

@@ -91,8 +91,8 @@ class FittingEstimator(MixfoldEstimator):
             seed = checkpoint.seed(seed)
         pilot = draw_pilot(source, executor, pilot_size(source, self._size), seed)
         self._check_columns(pilot)
-        self._check_rows(pilot.total_rows)
         self._look(pilot)
+        self._check_rows(pilot.total_rows)
         return executor, seed, pilot
 
     def _look(self, pilot: Pilot) -> None:
@@ -152,13 +152,18 @@ class FittingEstimator(MixfoldEstimator):
         stats = self._executor(source).map_reduce(task, source)
         if model.total_weight(stats) == 0:
             return
-        batch = model.normalised(stats)
-        self._schedule: Stepwise = Stepwise(batch) if first else self._schedule.blend(batch)
+        total = self._scheduled(model, stats, first)
         context = Context(None, np.random.default_rng(self._stream[0] % 2**63))
         self._publish_batch(model, stats)
-        self._params = model.update(self._params, self._schedule.stats, context).params
+        self._params = model.update(self._params, total, context).params
         self.n_iter_ = self._schedule.n_batches
         self._publish_params()
+
+    def _scheduled(self, model: Any, stats: Any, first: bool) -> Any:
+        """Statistics that stand for the whole stream, after those of one more batch."""
+        batch = model.normalised(stats)
+        self._schedule: Any = Stepwise(batch) if first else self._schedule.blend(batch)
+        return self._schedule.stats
 
 
 def _told(value: Any) -> str:

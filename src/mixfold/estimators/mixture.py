@@ -15,6 +15,7 @@ from mixfold.estimators import answers
 from mixfold.estimators.columns import column_positions
 from mixfold.estimators.density import DensityEstimator
 from mixfold.estimators.sides import check_labels
+from mixfold.models.mixture import Mixture
 
 # starts that are compared on the pilot: four of each kind
 CANDIDATES = 12
@@ -175,15 +176,27 @@ class MixtureEstimator(DensityEstimator):
                 "known ones"
             )
         rest = np.setdiff1d(np.arange(self.n_features_in_), known)
-        other = type(self)(**self.get_params(deep=False))
-        # starts prescribed for all columns mean nothing for some of them
-        other._without_start()
-        other._params = self._model(self.n_features_in_).condition(self._params, known, given)
+        other = self._for_columns(rest)
+        model, params = self._plug_in()
+        other._params = other._adopted(model.condition(params, known, given))
         other.n_features_in_ = rest.size
         if hasattr(self, "feature_names_in_"):
             other.feature_names_in_ = self.feature_names_in_[rest]
         other._copy_fit(self)
         return other
+
+    def _plug_in(self) -> tuple[Mixture, Any]:
+        """The mixture whose conditionals are asked for, and its parameters."""
+        return self._model(self.n_features_in_), self._params
+
+    def _for_columns(self, rest: Array) -> Self:
+        """An estimator with the same settings for some of the columns."""
+        # starts prescribed for all columns mean nothing for some of them
+        return type(self)(**self.get_params(deep=False))._without_start()
+
+    def _adopted(self, params: Any) -> Any:
+        """Parameters of conditionals as this estimator holds them."""
+        return params
 
     def _without_start(self) -> Self:
         """Without parameters that prescribe a start."""

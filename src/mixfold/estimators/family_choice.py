@@ -1,0 +1,170 @@
+"""Which family of components a user asks for, by name, by columns, or as an object."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from mixfold.contracts import Array
+from mixfold.families.bayes.known_covariance import KnownCovariance
+from mixfold.families.bayes.normal_gamma import (
+    BayesDiagonal,
+    BayesSpherical,
+    BayesTiedDiagonal,
+    BayesTiedSpherical,
+)
+from mixfold.families.bayes.normal_wishart import BayesFull, BayesTied
+from mixfold.families.conjugate import ConjugateFamily
+from mixfold.families.linear import LINEAR
+from mixfold.families.linear.categorical import Categorical
+from mixfold.families.product import Part, ProductFamily
+from mixfold.families.product.records import ProductParams
+
+FAMILIES: dict[str, type[Any]] = {
+    "full": BayesFull,
+    "tied": BayesTied,
+    "diag": BayesDiagonal,
+    "spherical": BayesSpherical,
+    "tied-diag": BayesTiedDiagonal,
+    "tied-spherical": BayesTiedSpherical,
+    "known": KnownCovariance,
+    **LINEAR,
+}
+
+
+def chosen_family(
+    family: Any, options: Mapping[str, Any] | None, names: Array | None, n_features: int
+) -> ConjugateFamily:
+    """The family of an estimator.
+
+    Parameters
+    ----------
+    family : str, mapping or ConjugateFamily
+        A name; or names with the columns they are for, {"full": ["height", "weight"], ...}.
+    options : mapping, optional
+        Settings of the family; for a mapping of families, of each by name.
+    names : array of str, optional
+        Names of the columns.
+    n_features : int
+    """
+    if isinstance(family, ConjugateFamily):
+        return family
+    if isinstance(family, str):
+        return _made(family, options or {})
+    if not isinstance(family, Mapping):
+        raise TypeError(
+            "family must be a name, a mapping from names to columns, or a conjugate family; got "
+            f"{family!r}. Names: {', '.join(FAMILIES)}"
+        )
+    settings = options or {}
+    unknown = sorted(set(settings) - set(family))
+    if unknown:
+        raise ValueError(
+            f"family_options names {', '.join(map(repr, unknown))}, which the family does not use; "
+            f"it uses {', '.join(map(repr, family))}"
+        )
+    columns = {name: _positions(which, names) for name, which in family.items()}
+    _check_cover(columns, n_features)
+    parts = (Part(where, _made(name, settings.get(name, {}))) for name, where in columns.items())
+    return ProductFamily(tuple(parts))
+
+
+def informed(family: Any, maximum: Array) -> Any:
+    """The family with what it must know about all rows: the largest codes count categories."""
+    if isinstance(family, Categorical):
+        return family.with_categories(maximum)
+    if isinstance(family, ProductFamily):
+        told = [informed(part.family, maximum[list(part.columns)]) for part in family.parts]
+        parts = (replace(p, family=f) for p, f in zip(family.parts, told, strict=True))
+        return replace(family, parts=tuple(parts))
+    return family
+
+
+def some_columns(
+    family: Any, options: Any, names: Array | None, rest: Array, n_features: int
+) -> tuple[Any, Any]:
+    """The choice of a family, and its options, for some of the columns only."""
+    if isinstance(family, str):
+        return family, _sliced(options or {}, rest, n_features)
+    if not isinstance(family, Mapping):
+        raise TypeError("a family given as an object cannot be cut; give it by names of families")
+    chosen, settings = {}, {}
+    for name, which in family.items():
+        own = np.array(_positions(which, names), dtype=int)
+        kept = np.isin(own, rest)
+        if kept.any():
+            chosen[name] = np.searchsorted(rest, own[kept]).tolist()
+            settings[name] = _sliced((options or {}).get(name, {}), np.flatnonzero(kept), own.size)
+    return chosen, settings
+
+
+def _sliced(options: Mapping[str, Any], rest: Array, n_features: int) -> dict[str, Any]:
+    """Options that have one entry per column, for some of the columns."""
+    return {
+        name: np.asarray(value)[rest].tolist() if np.shape(value) == (n_features,) else value
+        for name, value in options.items()
+    }
+
+
+def without_empty_parts(components: Any) -> Any:
+    """The components without the parts that have no column left."""
+    if not isinstance(components, ProductParams):
+        return components
+    kept = [i for i, columns in enumerate(components.columns) if columns.size]
+    return replace(
+        components,
+        columns=tuple(components.columns[i] for i in kept),
+        parts=tuple(components.parts[i] for i in kept),
+    )
+
+
+def _made(name: str, options: Mapping[str, Any]) -> ConjugateFamily:
+    if name not in FAMILIES:
+        raise ValueError(f"there is no family {name!r}; choose one of: {', '.join(FAMILIES)}")
+    known = [f.name for f in fields(FAMILIES[name]) if f.init]
+    wrong = sorted(set(options) - set(known))
+    if wrong:
+        raise ValueError(
+            f"the family {name!r} has no setting {', '.join(map(repr, wrong))}; it has: "
+            f"{', '.join(known)}"
+        )
+    made: ConjugateFamily = FAMILIES[name](**options)
+    return made
+
+
+def _positions(which: Any, names: Array | None) -> tuple[int, ...]:
+    items = [which] if isinstance(which, str | int | np.integer) else list(which)
+    return tuple(_position(item, names) for item in items)
+
+
+def _position(item: Any, names: Array | None) -> int:
+    if not isinstance(item, str):
+        return int(item)
+    if names is None:
+        raise ValueError(
+            f"family speaks of the column {item!r}, but the data have no names; use positions"
+        )
+    found = np.flatnonzero(names == item)
+    if not found.size:
+        raise ValueError(f"family speaks of the column {item!r}; the columns are {list(names)}")
+    return int(found[0])
+
+
+def _check_cover(columns: Mapping[str, Sequence[int]], n_features: int) -> None:
+    """Every column must have exactly one family."""
+    count = np.zeros(n_features, int)
+    for name, where in columns.items():
+        wrong = [d for d in where if not 0 <= d < n_features]
+        if wrong:
+            raise ValueError(
+                f"family {name!r} is for column {wrong[0]}; there are {n_features} columns, 0 to "
+                f"{n_features - 1}"
+            )
+        np.add.at(count, list(where), 1)
+    bad = np.flatnonzero(count != 1)
+    if bad.size:
+        problem = "has no family" if count[bad[0]] == 0 else "has several families"
+        raise ValueError(f"column {bad[0]} {problem}; give every column exactly one")
