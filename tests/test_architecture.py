@@ -131,13 +131,21 @@ def test_public_methods_document_all_or_none_of_their_parameters(method: Any) ->
         assert named == list(_signature(method))
 
 
+def _fitted(estimator: Any) -> Any:
+    X = np.random.default_rng(0).normal(size=(60, 6))  # two factors need five columns
+    if hasattr(estimator, "_family_name"):  # of counts, codes or yes and no
+        X = (X > 0).astype(float)
+    sizes = [name for name in ("n_components", "n_clusters") if name in _signature(estimator)]
+    size = {} if estimator is mixfold.MixtureSearch else {sizes[0]: 2}
+    return estimator(random_state=0, **size).fit(X)
+
+
 @pytest.mark.filterwarnings("ignore::mixfold.DegenerateWarning")
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_documented_attributes_exist_after_a_fit(estimator: type) -> None:
     entries = _section(inspect.getdoc(estimator) or "", "Attributes")
     assert entries
-    X = np.random.default_rng(0).normal(size=(60, 6))  # two factors need five columns
-    fitted = estimator(2, random_state=0).fit(X)
+    fitted = _fitted(estimator)
     for name, _ in entries:
         if name != "feature_names_in_":  # only tables have names
             assert hasattr(fitted, name), f"{estimator.__name__} documents {name}"

@@ -11,26 +11,46 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mixfold.estimators.base import DegenerateWarning as DegenerateWarning
+    from mixfold.estimators.bayesian_gaussian_mixture import (
+        BayesianGaussianMixture as BayesianGaussianMixture,
+    )
+    from mixfold.estimators.bootstrap import bootstrap_lrt as bootstrap_lrt
     from mixfold.estimators.factor_analysis import FactorAnalysis as FactorAnalysis
     from mixfold.estimators.gaussian_mixture import GaussianMixture as GaussianMixture
+    from mixfold.estimators.general_mixture import Mixture as Mixture
     from mixfold.estimators.kmeans import KMeans as KMeans
     from mixfold.estimators.mixture_of_factor_analyzers import (
         MixtureOfFactorAnalyzers as MixtureOfFactorAnalyzers,
     )
     from mixfold.estimators.mixture_of_ppca import MixtureOfPPCA as MixtureOfPPCA
+    from mixfold.estimators.mixture_search import MixtureSearch as MixtureSearch
+    from mixfold.estimators.nested_mixture import NestedMixture as NestedMixture
     from mixfold.estimators.ppca import PPCA as PPCA
+    from mixfold.estimators.presets import BernoulliMixture as BernoulliMixture
+    from mixfold.estimators.presets import CategoricalMixture as CategoricalMixture
+    from mixfold.estimators.presets import MultinomialMixture as MultinomialMixture
+    from mixfold.estimators.presets import PoissonMixture as PoissonMixture
     from mixfold.store import load as load
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BayesianGaussianMixture": "mixfold.estimators.bayesian_gaussian_mixture",
+    "Mixture": "mixfold.estimators.general_mixture",
+    "BernoulliMixture": "mixfold.estimators.presets",
+    "PoissonMixture": "mixfold.estimators.presets",
+    "MultinomialMixture": "mixfold.estimators.presets",
+    "CategoricalMixture": "mixfold.estimators.presets",
     "DegenerateWarning": "mixfold.estimators.base",
     "FactorAnalysis": "mixfold.estimators.factor_analysis",
     "GaussianMixture": "mixfold.estimators.gaussian_mixture",
     "KMeans": "mixfold.estimators.kmeans",
     "MixtureOfFactorAnalyzers": "mixfold.estimators.mixture_of_factor_analyzers",
     "MixtureOfPPCA": "mixfold.estimators.mixture_of_ppca",
+    "MixtureSearch": "mixfold.estimators.mixture_search",
+    "NestedMixture": "mixfold.estimators.nested_mixture",
     "PPCA": "mixfold.estimators.ppca",
+    "bootstrap_lrt": "mixfold.estimators.bootstrap",
     "load": "mixfold.store",
 }
 

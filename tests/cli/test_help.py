@@ -15,6 +15,7 @@ from .conftest import Outcome
 
 Run = Callable[..., Outcome]
 COMMANDS = (
+    "select",
     "fit", "predict", "score", "impute", "transform", "reconstruct", "sample", "inspect", "demo",
     "reproduce",
 )  # fmt: skip

@@ -32,7 +32,7 @@ def check(outcome: Outcome, code: int, *expected: str) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["--model", "gausian"], ["'gausian'", "gaussian-mixture, kmeans"]),
+        (["--model", "gausian"], ["'gausian'", "gaussian-mixture, bayesian-gaussian-mixture"]),
         (["--set", "covariance=diag"], ["'covariance'", "covariance_type", "n_init"]),
         (["--set", "diag"], ["name=value", "'diag'"]),
         (["-k", "0"], ["--components"]),

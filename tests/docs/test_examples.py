@@ -74,7 +74,7 @@ def test_every_example_is_run_here() -> None:
     scripts = {path.name for path in (ROOT / "examples").glob("*.py")}
     assert scripts == {
         "messy_table.py", "larger_than_memory.py", "dask_cluster.py", "eigenfaces.py",
-        "mixture_of_factors.py",
+        "mixture_of_factors.py", "codebook_digits.py",
     }  # fmt: skip
 
 
@@ -122,6 +122,15 @@ def test_mixture_of_factors(tmp_path: Path) -> None:
     assert _number(r"k-means: ([\d.]+)", out) < 0.6
     assert _number(r"this mixture: ([\d.]+)", out) > 0.97
     assert _is_picture(tmp_path / "mixture-of-factors.png")
+
+
+def test_codebook_digits(tmp_path: Path) -> None:
+    out = _run("codebook_digits.py", tmp_path, "codebook-digits.png")
+    assert _number(r"images that can be made: ([\d,]+)", out) > 100
+    chance = _number(r"chance would make it: ([\d.]+)", out)
+    assert _number(r"from the sum of centres: ([\d.]+)", out) < 3 * chance
+    assert _number(r"of those within groups: ([\d.]+)", out) == pytest.approx(1, abs=0.05)
+    assert _is_picture(tmp_path / "codebook-digits.png")
 
 
 # ------------------------------------------------ code in documents

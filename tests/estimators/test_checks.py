@@ -1,22 +1,100 @@
 """scikit-learn's own checks of an estimator, for every public one, none skipped."""
 
+from dataclasses import replace
 from unittest import SkipTest
 
+import numpy as np
 import pytest
+from scipy.sparse import issparse
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from mixfold import (
     PPCA,
+    BayesianGaussianMixture,
+    BernoulliMixture,
+    CategoricalMixture,
     FactorAnalysis,
     GaussianMixture,
+    Mixture,
     MixtureOfFactorAnalyzers,
     MixtureOfPPCA,
+    MultinomialMixture,
+    NestedMixture,
+    PoissonMixture,
 )
 
 # These two ask of anything that takes sparse input and has predict_proba that it returns 2 or 4
 # columns, as if it were a classifier: no mixture of one component can.
 OF_CLASSIFIERS = {"check_estimator_sparse_array", "check_estimator_sparse_matrix"}
 
+# A sampler gives each row to one component, so that a weight of three has no meaning, and visits
+# all rows again and again: it says so where weights or a batch of a stream are given.
+OF_SAMPLERS = {
+    "check_fit_score_takes_y",
+    "check_n_features_in_after_fitting",
+    "check_sample_weights_list",
+    "check_sample_weights_not_overwritten",
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+}
+
+
+class Moved:
+    """A source whose entries were moved to where a family can have them, after all other checks."""
+
+    def __init__(self, source, change):
+        self._source, self._change = source, change
+
+    def __getattr__(self, name):
+        return getattr(self.__dict__["_source"], name)
+
+    def blocks(self, max_rows=None):
+        for block in self._source.blocks(max_rows):
+            X = block.X.copy()
+            if issparse(X):
+                X.data = self._change(X.data)
+            else:
+                X = self._change(X)
+            yield replace(block, X=X)
+
+
+def counts(x):
+    return np.floor(np.abs(x) * 2)
+
+
+class Counted:
+    """scikit-learn's checks fit real numbers, which counts, codes and answers are not."""
+
+    def _open(self, X, **how):
+        return Moved(super()._open(X, **how), self._change)
+
+    @staticmethod
+    def _change(x):
+        return counts(x)
+
+
+class CountedPoisson(Counted, PoissonMixture):
+    pass
+
+
+class CountedMultinomial(Counted, MultinomialMixture):
+    pass
+
+
+class CountedBernoulli(Counted, BernoulliMixture):
+    @staticmethod
+    def _change(x):
+        return np.where(np.isnan(x), x, x > 0).astype(x.dtype)
+
+
+class CountedCategories(Counted, CategoricalMixture):
+    @staticmethod
+    def _change(x):
+        return counts(x) % 3
+
+
+QUICK = {"init_params": "k-means++", "max_iter": 40, "random_state": 0}
+SHORT = {"n_chains": 1, "n_draws": 8, "burn_in": 4, "random_state": 0}
 ESTIMATORS = [
     (GaussianMixture(random_state=0), OF_CLASSIFIERS),
     (GaussianMixture(2, random_state=0), set()),
@@ -28,6 +106,22 @@ ESTIMATORS = [
     (MixtureOfPPCA(random_state=0), OF_CLASSIFIERS),
     (MixtureOfPPCA(2, random_state=0), set()),
     (MixtureOfFactorAnalyzers(2, random_state=0), set()),
+    (NestedMixture(2, init_params="k-means++", random_state=0), set()),
+    (BayesianGaussianMixture(random_state=0), OF_CLASSIFIERS),
+    (BayesianGaussianMixture(2, init_params="k-means++", random_state=0), set()),
+    (
+        BayesianGaussianMixture(
+            2, covariance_type="tied-diag", merge_split=True, init_params="random", random_state=0
+        ),
+        set(),
+    ),
+    (Mixture("full", 2, init_params="k-means++", random_state=0), set()),
+    (Mixture("diag", 2, inference="vb", random_state=0), set()),
+    (Mixture("diag", 2, inference="gibbs", **SHORT), OF_SAMPLERS),
+    (CountedPoisson(2, **QUICK), set()),
+    (CountedMultinomial(2, **QUICK), set()),
+    (CountedBernoulli(2, **QUICK), set()),
+    (CountedCategories(2, family_options={"n_categories": 3}, **QUICK), set()),
 ]
 
 
@@ -49,3 +143,14 @@ def test_scikit_learn_checks(estimator, impossible):
     assert count > 40
     assert not skipped, skipped
     assert failed.keys() == impossible, failed
+
+
+@pytest.mark.parametrize(
+    "estimator", [CountedPoisson(2), CountedBernoulli(2)], ids=["counts", "yes"]
+)
+def test_entries_outside_the_support_are_refused_by_the_estimator_itself(estimator):
+    kind = type(estimator).__mro__[2]
+    X = np.array([[0.0, 1.0], [1.0, 0.5], [1.0, 0.0]])
+    estimator.fit(X)
+    with pytest.raises(ValueError, match=r"column 1 must hold .*; row 1 has 0\.5"):
+        kind(2).fit(X)

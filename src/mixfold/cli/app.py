@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mixfold.cli import apply, demo, fit, inspect, project, reproduce, sample
+from mixfold.cli import apply, demo, fit, inspect, project, reproduce, sample, select
 
 # Line breaks inside a paragraph are kept by the terminal: one string for each paragraph.
 _HELP = (
@@ -38,6 +38,7 @@ app = typer.Typer(
 )
 for _command in (
     fit.fit,
+    select.select,
     apply.predict,
     apply.score,
     apply.impute,

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from mixfold.cli.data import open_columns
+from mixfold.cli.families import FamilyOption, family_parameter
 from mixfold.cli.options import (
     ColumnsOption,
     DataArgument,
@@ -52,6 +53,7 @@ def fit(
             help="Number of factors in each group, for the mixtures that have them.",
         ),
     ] = None,
+    family: FamilyOption = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -80,9 +82,11 @@ def fit(
     entry = find_model(model)
     check_output(out, suffixes=())
     _check_factors(model, entry, factors)
+    _check_family(model, entry, family)
     short = {
         "--components": (entry.size, components),
         "--factors": (entry.factors, factors),
+        "--family": (entry.family, family_parameter(family)),
         "--seed": ("random_state", seed),
     }
     estimator = entry.load()(**_parameters(entry, settings or [], short))
@@ -113,6 +117,13 @@ def _check_factors(model: str, entry: ModelEntry, factors: int | None) -> None:
         raise typer.BadParameter(
             f"{model} has no number of factors besides --components; it is for: {able}.",
             param_hint="--factors",
+        )
+
+
+def _check_family(model: str, entry: ModelEntry, family: list[str] | None) -> None:
+    if family and not entry.family:
+        raise typer.BadParameter(
+            f"{model} has its own family; use --model mixture.", param_hint="--family"
         )
 
 

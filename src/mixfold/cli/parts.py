@@ -43,7 +43,8 @@ def _shares(loadings: Any, noise: Any, correlations: Any = None) -> list[float]:
 def _component_table(model: Any) -> Any:
     """A row for each component: weight, what its factors explain, first entries of its centre."""
     centres = model.means_ if hasattr(model, "means_") else model.cluster_centers_
-    shown = range(min(len(centres), _COMPONENTS_SHOWN))
+    in_use = getattr(model, "effective_components_", len(centres))
+    shown = range(min(in_use, _COMPONENTS_SHOWN))
     extras = {}
     if hasattr(model, "weights_"):
         extras["weight"] = [f"{model.weights_[k]:.3f}" for k in shown]

@@ -23,12 +23,15 @@ class ModelEntry:
         A few words.
     factors : str
         The parameter that ``--factors`` sets; empty if it has none.
+    family : str
+        The parameter that ``--family`` sets; empty if it has none.
     """
 
     estimator: str
     size: str
     summary: str
     factors: str = ""
+    family: str = ""
 
     def load(self) -> type[Any]:
         """The estimator class. Imported on use, so that ``--help`` answers at once."""
@@ -45,6 +48,19 @@ class ModelEntry:
 
 MODELS = {
     "gaussian-mixture": ModelEntry("GaussianMixture", "n_components", "groups, soft assignments"),
+    "bayesian-gaussian-mixture": ModelEntry(
+        "BayesianGaussianMixture", "n_components", "groups, their number learned"
+    ),
+    "mixture": ModelEntry(
+        "Mixture", "n_components", "groups of rows of any kind, see --family", family="family"
+    ),
+    "bernoulli-mixture": ModelEntry("BernoulliMixture", "n_components", "groups of yes and no"),
+    "poisson-mixture": ModelEntry("PoissonMixture", "n_components", "groups of counts"),
+    "multinomial-mixture": ModelEntry(
+        "MultinomialMixture", "n_components", "groups of documents as counts of words"
+    ),
+    "categorical-mixture": ModelEntry("CategoricalMixture", "n_components", "groups of codes"),
+    "nested-mixture": ModelEntry("NestedMixture", "n_components", "groups of groups"),
     "kmeans": ModelEntry("KMeans", "n_clusters", "groups around centres, hard assignments"),
     "ppca": ModelEntry("PPCA", "n_components", "principal axes and noise"),
     "factor-analysis": ModelEntry(

@@ -10,6 +10,8 @@ from mixfold.contracts import Source
 _EVENTS_SHOWN = 8
 # Label, attribute and format of the facts that a model may publish.
 _FACTS = (
+    ("components in use", "effective_components_", "{}"),
+    ("clusters", "n_clusters_", "{}"),
     ("log-likelihood per row", "lower_bound_", "{:.6g}"),
     ("inertia", "inertia_", "{:.6g}"),
     ("iterations", "n_iter_", "{}"),
@@ -39,10 +41,12 @@ def _facts(name: str, model: Any, source: Source, seconds: float) -> Any:
     grid.add_row("data", f"{rows} rows, {source.n_features} columns")
     for label, attribute, form in _FACTS:
         if hasattr(model, attribute):
+            if attribute == "lower_bound_" and hasattr(model, "alpha_"):
+                label = "log evidence per row, bound"
             grid.add_row(label, form.format(getattr(model, attribute)))
     if hasattr(model, "mean_"):
         grid.add_row("variance explained", f"{sum(explained(model)):.1%}")
-    if hasattr(model, "bic"):
+    if hasattr(model, "bic") and not hasattr(model, "alpha_"):  # of a likelihood, not of a bound
         grid.add_row("BIC", f"{model.bic():.6g} (lower is better)")
     if hasattr(model, "converged_"):
         grid.add_row("converged", "yes" if model.converged_ else "no: raise max_iter")

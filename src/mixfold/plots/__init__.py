@@ -1,12 +1,14 @@
 """Pictures of fitted models: small functions that draw on a matplotlib ``Axes``."""
 
+from mixfold.plots.chains import plot_chains, plot_similarity
 from mixfold.plots.ellipses import plot_ellipses
 from mixfold.plots.images import plot_factors, plot_images, plot_reconstructions
 from mixfold.plots.latents import plot_latents
-from mixfold.plots.selection import plot_criterion
+from mixfold.plots.selection import plot_criterion, plot_search
 from mixfold.plots.trace import plot_objective
 
 __all__ = [
+    "plot_chains",
     "plot_criterion",
     "plot_ellipses",
     "plot_factors",
@@ -14,4 +16,6 @@ __all__ = [
     "plot_latents",
     "plot_objective",
     "plot_reconstructions",
+    "plot_search",
+    "plot_similarity",
 ]

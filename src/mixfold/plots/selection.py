@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from mixfold.contracts import Array
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -38,8 +42,6 @@ def plot_criterion(
     ('full', 2)
     >>> plt.close(figure)
     """
-    from matplotlib.ticker import MaxNLocator
-
     points = [(value, label, k) for label, curve in values.items() for k, value in curve.items()]
     if not points:
         raise ValueError("values is empty; give at least one criterion to draw.")
@@ -49,12 +51,124 @@ def plot_criterion(
         (line,) = ax.plot(sizes, [curve[k] for k in sizes], marker="o", markersize=4, label=label)
         colors[label] = line.get_color()
     best, label, size = min(points)
-    ax.plot(
-        [size], [best], "o", markersize=11, markerfacecolor="none", markeredgecolor=colors[label]
-    )
-    ax.set_xlabel("number of components")
-    ax.set_ylabel(f"{name} (lower is better)")
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    if len(values) > 1:
-        ax.legend(frameon=False)
+    _ring(ax, size, best, colors[label])
+    _finish(ax, f"{name} (lower is better)", legend=len(values) > 1)
     return label, size
+
+
+# What each criterion of a search is called.
+_NAMES = {
+    "bic": "BIC",
+    "aic": "AIC",
+    "icl": "ICL",
+    "held-out": "held-out log-density per row",
+    "bound": "bound on the log evidence",
+}
+
+
+def plot_search(ax: Axes, search: Any, *, criterion: str | None = None) -> tuple[str, int]:
+    """Draw the table of a :class:`mixfold.MixtureSearch` and ring the best setting.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+    search : MixtureSearch
+        A fitted one.
+    criterion : {'bic', 'aic', 'icl', 'held-out', 'bound'}, optional
+        What to draw; that of the search by default.
+
+    Returns
+    -------
+    tuple of (str, int)
+        Label and number of components of the setting that is ringed: the search's own choice, or
+        the best by another criterion.
+
+    Notes
+    -----
+    Bars are one standard error of held-out values. Crosses are fits in which a variance was held
+    at its floor; curves leave them out, as the search does.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import matplotlib.pyplot as plt
+    >>> import numpy as np
+    >>> from mixfold import MixtureSearch
+    >>> X = np.random.default_rng(0).normal(size=(80, 1)) + 9 * (np.arange(80)[:, None] % 2)
+    >>> search = MixtureSearch(n_components=[1, 2, 3], random_state=0).fit(X)
+    >>> figure, ax = plt.subplots()
+    >>> plot_search(ax, search)
+    ('GaussianMixture', 2)
+    >>> plt.close(figure)
+    """
+    from mixfold.estimators.search_table import CRITERIA
+
+    wanted = search.criterion if criterion is None else criterion
+    if wanted not in _NAMES:
+        raise ValueError(f"criterion must be one of {', '.join(_NAMES)}; got {criterion!r}.")
+    name, (column, sign) = _NAMES[wanted], CRITERIA[wanted]
+    table = search.results_
+    values = np.asarray(table[column], dtype=float)
+    if not np.isfinite(values).any():
+        raise ValueError(
+            f"The search has no {name}: the column {column!r} of results_ is empty. Draw another "
+            "criterion, or search again with this one."
+        )
+    kept = np.isfinite(values) & ~_left_out(search, wanted, values)
+    best = search.best_index_
+    if wanted != search.criterion:
+        best = int(np.argmin(np.where(kept, sign * values, np.inf)))
+    errors = table["held_out_se"] if wanted == "held-out" else np.full(len(values), np.nan)
+    labels = list(dict.fromkeys(table["label"]))
+    colors = {}
+    for label in labels:
+        own = np.array([other == label for other in table["label"]])
+        colors[label] = _curve(ax, table["n_components"], values, errors, own, kept, label)
+    # At the end: each call that draws takes a colour.
+    _ring(ax, int(table["n_components"][best]), values[best], colors[table["label"][best]])
+    if (np.isfinite(values) & ~kept).any():
+        ax.plot([], [], "x", color="0.4", markersize=5, label="a variance at its floor")
+    better = "higher" if sign < 0 else "lower"
+    _finish(ax, f"{name} ({better} is better)", legend=len(labels) > 1 or not kept.all())
+    return str(table["label"][best]), int(table["n_components"][best])
+
+
+def _left_out(search: Any, criterion: str, values: Array) -> Array:
+    """Settings that cannot win, because a likelihood says how small the floor of a variance is."""
+    degenerate = np.asarray(search.results_["degenerate"])
+    deceived = criterion in ("bic", "aic", "icl") and not search.allow_degenerate
+    if not deceived or degenerate[np.isfinite(values)].all():
+        return np.zeros(len(degenerate), dtype=bool)
+    return degenerate
+
+
+def _curve(
+    ax: Axes, sizes: Array, values: Array, errors: Array, own: Array, kept: Array, label: str
+) -> Any:
+    """One kind of model: a line through what counts, crosses for what does not."""
+    shown = own & kept
+    bars = None if np.isnan(errors[shown]).all() else errors[shown]
+    line = ax.errorbar(
+        sizes[shown], values[shown], bars, marker="o", markersize=4, capsize=2, label=label
+    )
+    color = line[0].get_color()
+    apart = own & ~kept & np.isfinite(values)
+    if apart.any():
+        ax.plot(sizes[apart], values[apart], "x", color=color, markersize=5)
+    return color
+
+
+def _ring(ax: Axes, size: int, value: float, color: Any) -> None:
+    ax.plot([size], [value], "o", markersize=11, markerfacecolor="none", markeredgecolor=color)
+
+
+def _finish(ax: Axes, ylabel: str, legend: bool) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    ax.set_xlabel("number of components")
+    ax.set_ylabel(ylabel)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    if legend:
+        ax.legend(frameon=False)

@@ -35,11 +35,18 @@ Path = str | os.PathLike[str]
 
 # The estimators that a file may name, and where they live: the allow-list of `load`.
 ESTIMATORS: dict[str, str] = {
+    "BayesianGaussianMixture": "mixfold.estimators.bayesian_gaussian_mixture",
+    "Mixture": "mixfold.estimators.general_mixture",
+    "BernoulliMixture": "mixfold.estimators.presets",
+    "PoissonMixture": "mixfold.estimators.presets",
+    "MultinomialMixture": "mixfold.estimators.presets",
+    "CategoricalMixture": "mixfold.estimators.presets",
     "FactorAnalysis": "mixfold.estimators.factor_analysis",
     "GaussianMixture": "mixfold.estimators.gaussian_mixture",
     "KMeans": "mixfold.estimators.kmeans",
     "MixtureOfFactorAnalyzers": "mixfold.estimators.mixture_of_factor_analyzers",
     "MixtureOfPPCA": "mixfold.estimators.mixture_of_ppca",
+    "NestedMixture": "mixfold.estimators.nested_mixture",
     "PPCA": "mixfold.estimators.ppca",
 }
 

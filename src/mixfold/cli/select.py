@@ -1,0 +1,210 @@
+"""``select``: how many components, and of which kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mixfold.cli.candidates import find_models, first_of, values_to_try
+from mixfold.cli.data import open_columns
+from mixfold.cli.families import FamilyOption, family_parameter
+from mixfold.cli.options import ColumnsOption, DataArgument, QuietOption, SeedOption, split_columns
+from mixfold.cli.tables import FORMATS, check_output
+from mixfold.cli.values import parse_numbers
+from mixfold.contracts import Source
+
+_PICTURES = (".png", ".pdf", ".svg")
+
+
+class Criterion(StrEnum):
+    """What decides between settings."""
+
+    bic = "bic"
+    aic = "aic"
+    icl = "icl"
+    held_out = "held-out"
+    bound = "bound"
+
+
+def select(
+    file: DataArgument,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            "-m",
+            help="What to fit, as in [bold]mixfold fit[/bold]; repeat it to compare kinds of "
+            "model. Default: gaussian-mixture.",
+        ),
+    ] = None,
+    components: Annotated[
+        str,
+        typer.Option(
+            "--components", "-k", metavar="NUMBERS", help="Numbers to try: 1:10, 2,4,8 or 5."
+        ),
+    ] = "1:9",
+    factors: Annotated[
+        str | None,
+        typer.Option(
+            "--factors",
+            "-d",
+            metavar="NUMBERS",
+            help="Numbers of factors to try, for the mixtures that have them: 1:3, 2,4 or 5.",
+        ),
+    ] = None,
+    family: FamilyOption = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUES",
+            help="A parameter and the values to try, for example covariance_type=full,diag. May "
+            "be repeated.",
+        ),
+    ] = None,
+    criterion: Annotated[
+        Criterion,
+        typer.Option(
+            "--criterion",
+            "-c",
+            help="What decides: bic, aic, icl (groups that are apart), held-out (rows the fit "
+            "has not seen; reads the table into memory) or bound (variational fits).",
+        ),
+    ] = Criterion.bic,
+    folds: Annotated[
+        int | None,
+        typer.Option(
+            "--folds",
+            min=2,
+            help="Parts of the rows that are held out in turn. Default: 5 if they decide, else "
+            "none.",
+        ),
+    ] = None,
+    test: Annotated[
+        int | None,
+        typer.Option(
+            "--test",
+            min=1,
+            metavar="TABLES",
+            help="Also test each number of components against the next by so many simulated "
+            "tables, for example 99.",
+        ),
+    ] = None,
+    allow_degenerate: Annotated[
+        bool,
+        typer.Option(
+            "--allow-degenerate", help="Also let fits win in which a variance is at its floor."
+        ),
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The file for the best model.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option("--plot", help="A picture of the criterion: .png, .pdf or .svg.")
+    ] = None,
+    table: Annotated[
+        Path | None, typer.Option("--table", help="All numbers of the search: .parquet or .csv.")
+    ] = None,
+    columns: ColumnsOption = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            "--weights",
+            metavar="COLUMN",
+            help="A column that says how often each row counts; it is not fitted.",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", "-j", min=1, help="Fits at the same time. Default: one, by all cores."
+        ),
+    ] = None,
+    seed: SeedOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Find how many components a table has, and of which kind: fit many, keep the best.
+
+    Example: [bold]mixfold select table.parquet --components 1:10 --set
+    covariance_type=full,diag --out best.mixfold --plot curve.png[/bold]
+    """
+    from mixfold import MixtureSearch
+
+    entries = find_models(model or ["gaussian-mixture"])
+    _check_outputs(
+        file, {"--out": (out, ()), "--plot": (plot, _PICTURES), "--table": (table, FORMATS)}
+    )
+    grid = values_to_try(entries, settings or [], factors, family_parameter(family))
+    search = MixtureSearch(
+        {name: first_of(entry, grid) for name, entry in entries.items()},
+        {name: values for name, values in grid.items() if len(values) > 1} or None,
+        n_components=parse_numbers(components, "--components", 1),
+        criterion=criterion.value,
+        cv=folds,
+        allow_degenerate=allow_degenerate,
+        test=test,
+        random_state=seed,
+        n_jobs=jobs,
+        verbose=0 if quiet else 1,
+    )
+    source = open_columns(file, split_columns(columns), weights)
+    held = folds is not None or criterion is Criterion.held_out
+    X, weight = _in_memory(source) if held else (source, None)
+    search.fit(X, sample_weight=weight)
+    if not quiet:
+        from mixfold.cli.choice import print_search
+
+        print_search(search)
+    _write(search, out, plot, table, quiet)
+
+
+def _check_outputs(file: Path, outputs: Mapping[str, tuple[Path | None, tuple[str, ...]]]) -> None:
+    for option, (path, suffixes) in outputs.items():
+        if path is None:
+            continue
+        try:
+            check_output(path, suffixes)
+        except typer.BadParameter as error:
+            raise typer.BadParameter(error.message, param_hint=option) from None
+        if path.resolve() == file.resolve() or path.resolve().parent == file.resolve():
+            raise typer.BadParameter(
+                f"{path} would overwrite, or lie within, the data; choose another file.",
+                param_hint=option,
+            )
+
+
+def _in_memory(source: Source) -> tuple[Any, Any]:
+    """The rows as one table, which can be divided, and their weights."""
+    import numpy as np
+    import pyarrow as pa
+
+    blocks = list(source.blocks())
+    if not blocks:
+        raise ValueError("The input has no rows; there is nothing to do.")
+    X = np.concatenate([block.X for block in blocks])
+    weighed = any(block.weight is not None for block in blocks)
+    weight = np.concatenate([block.weights() for block in blocks]) if weighed else None
+    names = source.feature_names
+    return X if names is None else pa.table(dict(zip(names, X.T, strict=True))), weight
+
+
+def _write(
+    search: Any, out: Path | None, plot: Path | None, table: Path | None, quiet: bool
+) -> None:
+    from mixfold.cli.choice import draw_search, write_table
+
+    outputs = (
+        (out, search.save),
+        (plot, partial(draw_search, search)),
+        (table, partial(write_table, search)),
+    )
+    for path, write in outputs:
+        if path is not None:
+            write(path)
+            if not quiet:
+                typer.echo(f"wrote {path}")

@@ -1,0 +1,143 @@
+"""The rows of a search: given to every fit, and divided to be held out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from mixfold.contracts import Array, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What ``fit`` takes: data, and weights and labels as arrays or as names of columns."""
+
+    X: Any
+    weight: Any = None
+    labels: Any = None
+
+    def fit(self, estimator: Any) -> Any:
+        sides = {"sample_weight": self.weight, "component_labels": self.labels}
+        return estimator.fit(self.X, **{k: v for k, v in sides.items() if v is not None})
+
+    def part(self, rows: Array) -> Rows:
+        return Rows(_taken(self.X, rows), _side(self.weight, rows), _side(self.labels, rows))
+
+    def weights(self) -> Array:
+        """Weights as numbers; ones where none were given. Rows in memory only."""
+        if self.weight is None:
+            return np.ones(n_rows(self.X))
+        named = isinstance(self.weight, str)
+        return np.asarray(self.X[self.weight] if named else self.weight, dtype=float)
+
+
+class Scores(NamedTuple):
+    """Log-densities of rows that a fit has not seen, and their weights."""
+
+    values: Array
+    weights: Array
+
+
+def check_in_memory(X: Any) -> None:
+    """Raise unless rows of X can be picked by their numbers."""
+    files = isinstance(X, list | tuple) and any(isinstance(x, str | os.PathLike) for x in X)
+    away = isinstance(X, str | os.PathLike | Source) or hasattr(X, "__dask_graph__")
+    if files or away:
+        raise ValueError(
+            "held-out rows are picked from data in memory (arrays, sparse matrices, pandas, polars "
+            f"or Arrow tables); X is {X!r:.60} of type {type(X).__name__}. Read it into memory, or "
+            "use criterion='bic', 'aic' or 'icl' with cv=None"
+        )
+
+
+def counted(X: Any) -> Any:
+    """X, read once if it is a source that does not know its rows.
+
+    The sample from which a fit starts depends on that number; otherwise the fits that begin first
+    would start from another one, and how many those are depends on the number of threads.
+    """
+    if isinstance(X, Source) and not hasattr(X, "__dask_graph__") and X.n_samples is None:
+        for _ in X.blocks():
+            pass
+    return X
+
+
+def n_rows(X: Any) -> int:
+    return int(X.shape[0] if hasattr(X, "shape") else np.asarray(X).shape[0])
+
+
+def folds(X: Any, cv: Any, seed: int) -> list[tuple[Array, Array]]:
+    """Numbers of the rows to fit and of those held out.
+
+    ``cv`` is a number of folds, a share of the rows, or, as in scikit-learn, an object with a
+    method ``split`` or the pairs themselves.
+    """
+    check_in_memory(X)
+    n = n_rows(X)
+    if isinstance(cv, Real):
+        order = np.random.default_rng(seed % 2**63).permutation(n)
+        share = float(cv)
+        held = [order[: round(share * n)]] if share < 1 else np.array_split(order, int(share))
+        pairs = [(np.setdiff1d(order, part), np.sort(part)) for part in held]
+    else:
+        pairs = list(cv.split(np.empty((n, 1))) if hasattr(cv, "split") else cv)
+    if not pairs or any(len(train) < 2 or len(test) < 1 for train, test in pairs):
+        raise ValueError(
+            f"cv={cv!r} divides n_samples={n} rows into parts that are too small to fit or to "
+            "score; use fewer folds, another share or more rows"
+        )
+    return [(np.asarray(train), np.asarray(test)) for train, test in pairs]
+
+
+def scored(model: Any, rows: Rows) -> Scores:
+    """Rows without a single entry say nothing, and are left out as they are in fits."""
+    values, weights = np.asarray(model.score_samples(rows.X), dtype=float), rows.weights()
+    source = model._open(rows.X, reset=False)
+    empty = np.concatenate([_empty(block.X) for block in source.blocks()])
+    used = ~empty & (weights > 0)
+    return Scores(values[used], weights[used])
+
+
+def mean_and_error(parts: Iterator[Scores]) -> tuple[float, float]:
+    """Mean log-density per row and its standard error; a row of weight 2 is two rows."""
+    scores = list(parts)
+    values = np.concatenate([s.values for s in scores])
+    weights = np.concatenate([s.weights for s in scores])
+    total = weights.sum()
+    if total == 0:
+        raise ValueError("no held-out row has both a positive weight and an observed entry")
+    if not np.isfinite(values).all():  # a row that is impossible under the fit
+        return float(np.average(values, weights=weights)), float("nan")
+    mean = float(weights @ values / total)
+    if total <= 1:
+        return mean, float("nan")
+    spread = weights @ (values - mean) ** 2 / (total - 1)
+    return mean, float(np.sqrt(spread / total))
+
+
+def _empty(X: Any) -> Array:
+    if sparse.issparse(X):
+        missing = X.copy()
+        missing.data = np.isnan(X.data).astype(float)
+        return np.asarray(missing.sum(axis=1)).ravel() == X.shape[1]
+    return np.isnan(X).all(axis=1)
+
+
+def _taken(X: Any, rows: Array) -> Any:
+    if sparse.issparse(X):
+        return X.tocsr()[rows]
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    if hasattr(X, "schema") and hasattr(X, "take"):  # an Arrow table
+        return X.take(rows)
+    return X[rows] if hasattr(X, "shape") else np.asarray(X)[rows]
+
+
+def _side(side: Any, rows: Array) -> Any:
+    return side if side is None or isinstance(side, str) else np.asarray(side)[rows]
