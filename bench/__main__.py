@@ -29,6 +29,8 @@ class Comparison(StrEnum):
     factor_fa = "fa"
     factor_mfa = "mfa"
     factor_impute = "impute"
+    bayes = "bayes"
+    counts = "counts"
 
 
 def main(

@@ -6,11 +6,13 @@ import csv
 import math
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import mixfold
 from mixfold.experiments.experiment import Experiment
@@ -19,6 +21,7 @@ from mixfold.experiments.frame import Report, reproduce
 from mixfold.experiments.markdown import markdown
 from mixfold.experiments.picture import picture
 from mixfold.experiments.rows import csv_text
+from mixfold.experiments.table import Cell, Column, Table
 
 Make = Callable[..., Report]
 
@@ -89,6 +92,29 @@ def test_the_picture_has_a_panel_per_measure_with_both_values(report: Make) -> N
     assert risk.get_xscale() == "log" and "zeros" in risk.get_xlabel()
     assert [text.get_text() for text in ser.get_yticklabels()] == ["d = 1", "d = 2", "d = 3"]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["ours", "published"]
+
+
+def test_a_published_spread_stands_beside_its_value(experiment: Experiment) -> None:
+    column = Column("SER", "how well rows are rebuilt", form=".2f")
+    cells = (Cell("d = 1", "SER", (17.0, 17.5), 17.36, 0.6), Cell("d = 2", "SER", (18.0,), 19.25))
+    made = replace(experiment, data=(), run=lambda *_: Table((column,), cells))
+    report = reproduce(made, None)
+    assert "17.25 ± 0.4 (17.36 ± 0.60)" in markdown(report)
+    assert "18.00 (19.25)" in markdown(report)
+    lines = csv.DictReader(StringIO(csv_text(report)))
+    assert [line["published_spread"] for line in lines] == ["0.6", ""]
+
+
+def test_a_table_may_draw_a_picture_of_its_own(experiment: Experiment) -> None:
+    column, cells = Column("SER", "how well"), (Cell("d = 1", "SER", (17.0,)),)
+
+    def draw(figure: Figure) -> None:
+        figure.subplots().set_title("mine")
+
+    made = replace(experiment, data=(), run=lambda *_: Table((column,), cells, draw=draw))
+    figure = picture(reproduce(made, None, seed=7))
+    assert [ax.get_title() for ax in figure.axes] == ["mine"]
+    assert "seed 7" in figure.get_supxlabel() and figure.get_suptitle() == "A small table"
 
 
 def test_files_are_written_whole_and_quick_ones_apart(report: Make, tmp_path: Path) -> None:

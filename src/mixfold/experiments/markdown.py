@@ -17,7 +17,8 @@ def markdown(report: Report) -> str:
         experiment.protocol,
         _grid(["", *(column.heading for column in table.columns)], list(_rows(table))),
         "Ours is the mean over repeats and, after ±, their standard deviation; the published value "
-        "follows in brackets, then whether the two agree by the rule below.",
+        "follows in brackets, with its own spread if the source prints one, then whether the two "
+        "agree by the rule below.",
         _grid(["measure", "agrees if", "cells", "what it is"], list(_measures(table))),
         *_section("Checks", [f"{_holds(c.holds)}: {c.claim} ({c.detail})" for c in table.checks]),
         *_section("Notes", table.notes),
@@ -42,7 +43,10 @@ def cell_text(column: Column, cell: Cell | None) -> str:
     if len(cell.values) > 1:
         text += f" ± {_number(cell.spread, '.1g')}"
     if cell.published is not None:
-        text += f" ({_number(cell.published, column.form)})"
+        theirs = _number(cell.published, column.form)
+        if cell.published_spread is not None:
+            theirs += f" ± {_number(cell.published_spread, column.form)}"
+        text += f" ({theirs})"
     verdict = column.verdict(cell)
     return text if verdict is Verdict.open else f"{text} {verdict}"
 

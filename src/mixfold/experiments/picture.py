@@ -23,7 +23,22 @@ def picture(report: Report) -> Figure:
     """Draw a report; saving and closing the figure is the caller's affair."""
     from matplotlib.figure import Figure
 
-    table = report.table
+    if report.table.draw is None:
+        figure = _cells(report.table)
+    else:
+        figure = Figure(layout="constrained")
+        report.table.draw(figure)
+    figure.suptitle(report.experiment.title, fontsize=11)
+    quick = ", quick variant" if report.quick else ""
+    note = f"{report.origin}; seed {report.seed}, {report.seconds:.0f} s{quick}; {report.made_with}"
+    figure.supxlabel(note, fontsize=7, color="0.35")
+    return figure
+
+
+def _cells(table: Table) -> Figure:
+    """All cells, measure by measure."""
+    from matplotlib.figure import Figure
+
     size = (1.6 + 3.1 * len(table.columns), 1.9 + 0.34 * len(table.rows))
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(1, len(table.columns), sharey=True, squeeze=False)[0]
@@ -32,10 +47,6 @@ def picture(report: Report) -> Figure:
     axes[0].set_yticks(range(len(table.rows)), table.rows)
     axes[0].set_ylim(len(table.rows) - 0.5, -0.5)  # the first row on top
     _legend(figure, axes)
-    figure.suptitle(report.experiment.title, fontsize=11)
-    quick = ", quick variant" if report.quick else ""
-    note = f"{report.origin}; seed {report.seed}, {report.seconds:.0f} s{quick}; {report.made_with}"
-    figure.supxlabel(note, fontsize=7, color="0.35")
     return figure
 
 

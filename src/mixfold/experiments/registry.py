@@ -31,6 +31,16 @@ EXPERIMENTS = {
     "mfm-ppca-faces": Entry(
         "mfm_ppca_faces", "PPCA and its mixtures on the faces of two people (source 000, table 5.5)"
     ),
+    "digits-mixtures": Entry(
+        "digits_mixtures", "Gaussian mixtures on twos and threes (source 003, figures 13-15)"
+    ),
+    "dp-table": Entry("dp_table", "Components that VBDMA and VBTDP learn (source 004, table 3.1)"),
+    "old-faithful": Entry(
+        "old_faithful", "Components of the geyser data by alpha (source 004, section 3.4.1)"
+    ),
+    "vb-toy": Entry(
+        "vb_toy", "The bound before and after learning the prior (source 004, section 2.2.4)"
+    ),
 }
 
 

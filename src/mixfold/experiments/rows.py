@@ -11,7 +11,8 @@ from mixfold.experiments.frame import Report
 
 FIELDS = (
     "experiment", "row", "column", "unit", "ours", "spread", "repeats", "published",
-    "difference", "rule", "verdict", "seed", "quick", "seconds", "date", "versions",
+    "published_spread", "difference", "rule", "verdict", "seed", "quick", "seconds", "date",
+    "versions",
 )  # fmt: skip
 
 
@@ -44,6 +45,7 @@ def _lines(report: Report) -> Iterator[dict[str, Any]]:
             "spread": cell.spread if len(cell.values) > 1 else "",
             "repeats": len(cell.values),
             "published": cell.published if known else "",
+            "published_spread": "" if cell.published_spread is None else cell.published_spread,
             "difference": cell.ours - cell.published if cell.published is not None else "",
             "rule": column.rule(),
             "verdict": column.verdict(cell).value,

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Verdict(StrEnum):
@@ -105,12 +110,15 @@ class Cell:
         What we got, one value for each repeat (another split, say, with other random numbers).
     published : float or None
         None where the source gives no number.
+    published_spread : float or None
+        The standard deviation that the source prints with it.
     """
 
     row: str
     column: str
     values: tuple[float, ...]
     published: float | None = None
+    published_spread: float | None = None
 
     @property
     def ours(self) -> float:
@@ -149,6 +157,8 @@ class Table:
         What was run, by name: repeats, restarts, what the quick variant leaves out.
     notes : tuple of str
         What a reader must know to judge the differences.
+    draw : callable or None
+        ``draw(figure)`` makes a picture of the table's own; None: all cells, measure by measure.
     """
 
     columns: tuple[Column, ...]
@@ -156,6 +166,7 @@ class Table:
     checks: tuple[Check, ...] = ()
     settings: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+    draw: Callable[[Figure], None] | None = None
 
     def __post_init__(self) -> None:
         names = [column.name for column in self.columns]

@@ -1,0 +1,92 @@
+"""The geyser data: the file, the checks, and a few climbs on the real rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.patches import Ellipse
+
+from mixfold.experiments import old_faithful as geyser
+from mixfold.experiments import vb_runs as runs
+from mixfold.experiments.frame import reproduce, silent
+from mixfold.experiments.table import Cell
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,b\n" + "1,2\n" * 271, r"272 lines of two numbers.*shape \(271, 2\)"),
+        ("a,b\n" + "1,x\n" * 272, "cannot be read"),
+        ("a,b\n" + "1,nan\n" * 272, r"shape \(272, 2\)"),
+    ],
+)
+def test_another_file_of_that_name_is_refused(tmp_path: Path, content: str, message: str) -> None:
+    (tmp_path / geyser.GEYSER.name).write_text(content)
+    with pytest.raises(ValueError, match=message):
+        geyser.run(tmp_path, True, 0, silent)
+
+
+def _cells(counts: dict[str, tuple[float, ...]], bounds: tuple[float, ...]) -> list[Cell]:
+    cells = []
+    for rule, numbers in counts.items():
+        for alpha, number in zip(geyser.ALPHAS, numbers, strict=True):
+            cells.append(Cell(f"{rule}, alpha = {alpha}", "components", (number,)))
+    for alpha, bound in zip(geyser.ALPHAS, bounds, strict=True):
+        cells.append(Cell(f"VBDMA, alpha = {alpha}", "bound", (bound,)))
+    return cells
+
+
+def test_claims() -> None:
+    counts = {"VBDMA": (3.0, 6.0, 15.0), "VBTDP as printed": (4.0, 5.0, 5.0), "VBTDP": (1.0,) * 3}
+    assert all(check.holds for check in geyser._checks(_cells(counts, (-1174, -1187, -1253))))
+    counts["VBTDP as printed"] = (2.0, 5.0, 30.0)
+    checks = geyser._checks(_cells(counts, (-1174, -1253, -1187)))
+    assert [check.holds for check in checks] == [True, False, False]
+    counts["VBDMA"] = (3.0, 15.0, 6.0)
+    assert not geyser._checks(_cells(counts, (-1, -2, -3)))[0].holds
+
+
+def test_the_picture_has_an_ellipse_for_each_component() -> None:
+    rng = np.random.default_rng(0)
+    end = runs.Ended(2, 0.0, 0.0, 1, True, np.array([0.6, 0.4]), np.array([[2.0, 50], [4, 80]]),
+                     np.array([[[0.1, 0], [0, 30.0]], [[0.2, 1], [1, 40]]]))  # fmt: skip
+    ends = {(rule, alpha): end for rule in geyser.RULES for alpha in geyser.ALPHAS}
+    figure = Figure()
+    geyser.draw(rng.normal([3, 70], [1, 10], (30, 2)), ends, figure)
+    assert len(figure.axes) == 9
+    for ax in figure.axes:
+        assert sum(isinstance(patch, Ellipse) for patch in ax.patches) == 2
+    assert figure.axes[0].get_title() == "VBDMA, alpha = 100: 2"
+
+
+# ------------------------------------------------ the real rows
+
+
+def test_on_the_real_rows(shared_data: Callable[[str], Path]) -> None:
+    """Ranges over ten starts, computed once with other code."""
+    X = geyser.geyser(shared_data(geyser.GEYSER.name))
+    ranges = {100: (3, 7, -1196, -1168), 500: (6, 11, -1226, -1192), 1000: (11, 17, -1270, -1240)}
+    found = []
+    for alpha, (least, most, low, high) in ranges.items():
+        end = runs.fitted(X, geyser.K, "VBDMA", float(alpha), geyser.PRECISION, 1)
+        assert end.converged
+        assert least <= end.components <= most and low < end.kept < high
+        found.append(end.components)
+    assert found == sorted(found) and found[0] < found[-1]
+    # the bound of all components, best of ten starts: -1382.7
+    assert runs.fitted(X, geyser.K, "VBDMA", 100.0, geyser.PRECISION, 2).bound < -1378
+
+
+def test_the_report(shared_data: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = shared_data(geyser.GEYSER.name).parent
+    monkeypatch.setattr(geyser, "QUICK", geyser.Size(1))
+    monkeypatch.setattr(geyser, "ALPHAS", (100, 1000))
+    report = reproduce(geyser.EXPERIMENT, folder, quick=True)
+    assert report.table.rows[0] == "VBDMA, alpha = 100"
+    assert len(report.table.cells) == 2 * 3 + 2 * 2 * 2
+    one = report.table.cell("VBTDP, alpha = 1000", "components")
+    assert one is not None and one.values == (1.0,)
