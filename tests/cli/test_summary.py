@@ -70,3 +70,14 @@ def test_a_model_without_weights_or_likelihood(capsys: pytest.CaptureFixture[str
     text = printed(capsys, model, SimpleNamespace(n_samples=None, n_features=2))
     assert "inertia" in text and "7.25" in text
     assert "weight" not in text and "BIC" not in text and "converged" not in text
+
+
+def test_objectives_of_models_with_priors_have_their_names(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    bound = printed(capsys, mixture(alpha_=1.0, evidence_bound_=-5.0))
+    assert "log evidence per row, bound" in bound
+    chains = printed(capsys, mixture(alpha_=1.0, traces_={}))
+    assert "log joint per row, mean" in chains and "evidence" not in chains
+    posterior = printed(capsys, mixture(alpha_=1.0))
+    assert "log posterior per row" in posterior and "evidence" not in posterior

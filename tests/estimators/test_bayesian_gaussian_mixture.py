@@ -290,3 +290,14 @@ def test_threads_give_the_same_bits(holed: np.ndarray, batch: int | None) -> Non
     ]
     np.testing.assert_array_equal(fits[0].means_, fits[1].means_)
     np.testing.assert_array_equal(fits[0].covariances_, fits[1].covariances_)
+
+
+@unfinished
+def test_a_warm_start_takes_new_priors(table: np.ndarray) -> None:
+    fitted = _fit(table, warm_start=True)
+    fitted.set_params(weight_concentration_prior=30.0, mean_precision_prior=4.0).fit(table)
+    assert fitted.weight_concentration_prior_ == 30.0
+    assert fitted.mean_precision_prior_ == pytest.approx(4.0)
+    # another type of prior has other parameters: a new start
+    fitted.set_params(weight_concentration_prior_type="dirichlet_distribution").fit(table)
+    assert np.ndim(fitted.weight_concentration_) == 1

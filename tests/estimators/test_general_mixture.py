@@ -79,8 +79,8 @@ families = pytest.mark.parametrize("name", TABLES)
 linear = pytest.mark.parametrize("name", ["bernoulli", "binomial", "poisson", "multinomial"])
 
 
-def _mixture(name: str, n_components: int = 3, **other: Any) -> Mixture:
-    options = TABLES[name][1] or None
+def _mixture(name: Any, n_components: int = 3, **other: Any) -> Mixture:
+    options = (TABLES[name][1] or None) if isinstance(name, str) else None
     return Mixture(name, n_components, family_options=options, random_state=0, **other)
 
 
@@ -516,3 +516,165 @@ def test_a_cluster_gives_the_same_fit(client: Any) -> None:
     )
     np.testing.assert_allclose(there.means_, wanted.means_, rtol=1e-8)
     assert there.evidence_bound_ == pytest.approx(wanted.evidence_bound_, rel=1e-10)
+
+
+@pytest.mark.parametrize("inference", ["em", "vb", "gibbs"])
+@unfinished
+def test_entries_without_meaning_are_refused_after_the_fit(inference: str) -> None:
+    frame = pd.DataFrame({"visits": _counts()[:, 0], "plays": _yes()[:, 0], "code": _codes()[:, 0]})
+    kinds = {"poisson": ["visits"], "bernoulli": ["plays"], "categorical": ["code"]}
+    options = SHORT if inference == "gibbs" else {}
+    fitted = _mixture(kinds, 2, inference=inference, **options).fit(frame)
+    bad = {"visits": (1.5, "whole numbers"), "plays": (2.0, "0 and 1"), "code": (7.0, "codes")}
+    for column, (value, words) in bad.items():
+        wrong = frame.copy()
+        wrong.loc[3, column] = value
+        for ask in (fitted.predict, fitted.predict_proba, fitted.score_samples, fitted.impute):
+            with pytest.raises(ValueError, match=rf"'{column}' .*{words}.*row 3 has {value:g}"):
+                ask(wrong)
+
+
+@pytest.mark.parametrize("inference", ["em", "vb"])
+def test_entries_without_meaning_are_refused_in_a_stream(inference: str) -> None:
+    stream = _mixture("poisson", 2, inference=inference).partial_fit(_counts())
+    before = stream.rates_.copy()
+    with pytest.raises(ValueError, match=r"column 0 must hold counts.*row 0 has -1\."):
+        stream.partial_fit(np.full((3, 3), -1.0))
+    np.testing.assert_array_equal(stream.rates_, before)
+
+
+@pytest.mark.parametrize("inference", ["em", "vb"])
+def test_parameters_of_several_families_by_name(inference: str, tmp_path: Path) -> None:
+    X = np.column_stack([_reals(), _counts()[:, 0], _codes()[:, :2]])
+    kinds = {"poisson": [2], "full": range(2), "categorical": [3, 4]}
+    fitted = _mixture(kinds, 3, inference=inference).fit(X)
+    found = fitted.parameters_
+    assert set(found) == set(kinds)
+    np.testing.assert_allclose(found["full"]["means"], fitted.means_[:, :2])
+    np.testing.assert_array_equal(found["full"]["covariances"], fitted.covariances_)
+    np.testing.assert_allclose(found["poisson"]["rates"], fitted.means_[:, [2]])
+    assert [p.shape for p in found["categorical"]["probabilities"]] == [(3, 3)] * 2
+    fitted.save(tmp_path / "m.mixfold")  # a range of columns is written as a list
+    back = mixfold.load(tmp_path / "m.mixfold")
+    np.testing.assert_array_equal(back.parameters_["poisson"]["rates"], found["poisson"]["rates"])
+    np.testing.assert_array_equal(back.predict_proba(X), fitted.predict_proba(X))
+    given = fitted.condition([2], [3.0])
+    assert set(given.parameters_) == {"full", "categorical"}
+
+
+def test_a_family_that_a_file_cannot_hold_is_not_saved(tmp_path: Path) -> None:
+    fitted = _mixture(Poisson(), 2).fit(_counts())
+    with pytest.raises(TypeError, match=r"family cannot be written to a file.*Name the family"):
+        fitted.save(tmp_path / "m.mixfold")
+    assert not (tmp_path / "m.mixfold").exists()
+
+
+@unfinished
+def test_a_refit_of_another_kind_leaves_nothing_of_the_first() -> None:
+    mixture = _mixture("full", 3, inference="gibbs", **SHORT).fit(_reals())
+    mixture.set_params(family="poisson", inference="vb").fit(_counts())
+    assert not {"labels_", "traces_", "covariances_", "_label_draws"} & set(vars(mixture))
+    mixture.set_params(inference="em").fit(_counts())
+    assert not {"evidence_bound_", "alpha_", "active_", "counts_"} & set(vars(mixture))
+    mixture.set_params(family="full", inference="gibbs").fit(_reals())
+    assert not {"rates_", "evidence_bound_", "n_passes_"} & set(vars(mixture))
+
+
+def test_settings_that_changed_after_the_fit_are_told() -> None:
+    mixture = _mixture("poisson", 2, inference="vb").fit(_counts())
+    mixture.set_params(inference="em")
+    for ask in (mixture.predict, mixture.score_samples, mixture.impute, mixture.score):
+        with pytest.raises(ValueError, match=r"was fitted with other settings .*; fit it again"):
+            ask(_counts())
+
+
+@unfinished
+def test_rows_without_weight_do_not_dilute_the_objective_of_chains() -> None:
+    X, weight = _counts(), np.repeat([1.0, 0.0], [150, N - 150])
+    options = {"inference": "gibbs", **SHORT}
+    weighed = _mixture("poisson", 3, **options).fit(X, sample_weight=weight)
+    alone = _mixture("poisson", 3, **options).fit(X[:150])
+    assert weighed.lower_bound_ == pytest.approx(alone.lower_bound_, rel=0.02)
+
+
+def test_chains_tell_of_a_time_budget() -> None:
+    with pytest.warns(ConvergenceWarning) as told:
+        cut = _mixture("poisson", 2, inference="gibbs", time_budget=1e-6).fit(_counts())
+    assert cut.stop_reason_ == "time_budget"
+    assert any("time_budget was used up after" in str(w.message) for w in told)
+
+
+def test_only_variational_fits_have_a_bound_of_the_evidence() -> None:
+    assert not hasattr(_mixture("full", 2, prior="default").fit(_reals()), "evidence_bound_")
+    assert _mixture("full", 2, inference="vb").fit(_reals()).evidence_bound_ < 0
+
+
+# sticks that stand in another order are another maximum
+@pytest.mark.parametrize(("weights", "rel"), [("dirichlet", 1e-6), ("stick-breaking", 5e-3)])
+def test_a_warm_start_goes_on_under_the_settings_of_now(weights: str, rel: float) -> None:
+    X = _reals()
+    new = {"alpha": 3.0, "prior": {"precision": 5.0}}
+    options = {"weights": weights, "inference": "vb", "tol": 1e-9, "init_params": "kmeans"}
+    warm = _mixture("full", 3, warm_start=True, **options).fit(X)
+    other = warm.evidence_bound_
+    warm.set_params(**new).fit(X)
+    wanted = _mixture("full", 3, **options, **new).fit(X)
+    assert warm.alpha_ == 3.0
+    assert warm._params.prior.precision == wanted._params.prior.precision == 5.0
+    assert warm.evidence_bound_ == pytest.approx(wanted.evidence_bound_, rel=rel)
+    assert abs(warm.evidence_bound_ - other) > 1
+
+
+@pytest.mark.parametrize("inference", ["em", "vb"])
+def test_a_warm_start_of_another_kind_is_a_new_one(inference: str) -> None:
+    X = _counts()
+    warm = _mixture("poisson", 3, inference=inference, warm_start=True).fit(X)
+    for family in ("diag", "poisson", "multinomial"):
+        again = warm.set_params(family=family).fit(X)
+        assert adjusted_rand_score(LABELS, again.predict(X)) > 0.9
+    codes = _mixture("categorical", 3, inference=inference, warm_start=True).fit(_codes())
+    more = np.where(_codes() == 2, 4.0, _codes())
+    assert codes.fit(more).probabilities_[0].shape == (3, 5)
+    stream = _mixture("poisson", 3, inference=inference).partial_fit(X)
+    with pytest.raises(ValueError, match="family or inference changed since the last batch"):
+        stream.set_params(family="diag").partial_fit(X)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"prior": np.ones(3)}, r"prior must be None, 'default' or a dict, got array"),
+        ({"family_options": [1]}, r"family_options must be None or a dict.*got \[1\]"),
+        (
+            {"family": {"poisson": [0, 1, 2]}, "family_options": {"exposure": 2}},
+            r"family_options has a dict for each family.*for 'exposure' it has 2",
+        ),
+        ({"family": {"poisson": [0, 1.7], "full": [2]}}, r"names or positions.*got 1\.7"),
+    ],
+)
+def test_settings_of_the_wrong_kind(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        Mixture(**{"family": "poisson", **settings}).fit(_counts())
+
+
+def test_a_column_without_a_family_is_named() -> None:
+    table = pd.DataFrame(_counts(), columns=["a", "b", "c"])
+    with pytest.raises(ValueError, match="column 'c' has no family"):
+        Mixture({"poisson": ["a", "b"]}).fit(table)
+
+
+@pytest.mark.parametrize("inference", ["em", "vb"])
+def test_scores_leave_out_rows_without_weight_or_entries(inference: str) -> None:
+    X = _counts()
+    fitted = _mixture("poisson", 3, inference=inference).fit(X)
+    wanted, weight = fitted.score(X[:50]), np.repeat([1.0, 0.0], [50, N - 50])
+    odd = np.where(weight[:, None] > 0, X, -1.0)
+    assert fitted.score(odd, sample_weight=weight) == pytest.approx(wanted, rel=1e-12)
+    long = np.resize(np.where(weight[:, None] > 0, 0.0, -1.0), (20_000, 3))  # whole blocks of them
+    long[-50:] = X[:50]
+    late = np.arange(20_000) >= 19_950
+    assert fitted.score(long, sample_weight=late * 1.0) == pytest.approx(wanted, rel=1e-12)
+    empty = np.concatenate([X[:50], np.full((30, 3), np.nan)])
+    assert fitted.score(empty) == pytest.approx(wanted, rel=1e-12)
+    with pytest.raises(ValueError, match="no row of positive weight with an observed entry"):
+        fitted.score(np.full((4, 3), np.nan))

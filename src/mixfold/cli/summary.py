@@ -32,6 +32,13 @@ def print_summary(name: str, model: Any, source: Source, seconds: float) -> None
         console.print(f"! ... and {len(events) - _EVENTS_SHOWN} more (see events_)")
 
 
+def _objective(model: Any) -> str:
+    """What the objective of a model with priors is."""
+    if hasattr(model, "evidence_bound_"):
+        return "log evidence per row, bound"
+    return "log joint per row, mean" if hasattr(model, "traces_") else "log posterior per row"
+
+
 def _facts(name: str, model: Any, source: Source, seconds: float) -> Any:
     from rich.table import Table
 
@@ -42,7 +49,7 @@ def _facts(name: str, model: Any, source: Source, seconds: float) -> Any:
     for label, attribute, form in _FACTS:
         if hasattr(model, attribute):
             if attribute == "lower_bound_" and hasattr(model, "alpha_"):
-                label = "log evidence per row, bound"
+                label = _objective(model)
             grid.add_row(label, form.format(getattr(model, attribute)))
     if hasattr(model, "mean_"):
         grid.add_row("variance explained", f"{sum(explained(model)):.1%}")

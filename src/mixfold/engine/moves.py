@@ -57,7 +57,12 @@ def improved(task: Task, done: Climb, rules: Rules, rounds: int, watch: Watcher 
             return replace(done, reason=tried.reason)
         if tried.better is None:
             break
-        followed = climb(task, replace(tried.better, reason="", n_passes=0), rules, watch)
+        followed = climb(
+            task,
+            replace(tried.better, reason="", n_passes=0, proposal=None, points=()),
+            rules,
+            watch,
+        )
         done = _joined(done, followed)
     return done
 

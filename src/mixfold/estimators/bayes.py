@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block, Executor, Pilot, Source
 from mixfold.engine.loop import Fit, Plan
 from mixfold.engine.random import RowKeys
 from mixfold.engine.schedules import Accumulated, Stepwise
 from mixfold.estimators import answers
+from mixfold.estimators.bayes_answers import after, checked, predictive, scored, typed
 from mixfold.estimators.mixture import CANDIDATES, MixtureEstimator
 from mixfold.families.component import ComponentFamily
 from mixfold.math.frame import Frame
@@ -21,7 +25,7 @@ from mixfold.mixing.free import FreeWeights
 from mixfold.models.bayes_mixture import BayesMixture, BayesParams
 from mixfold.models.inference import INFERENCES
 from mixfold.models.merge_split import IN_USE
-from mixfold.models.mixture import Mixture, MixtureParams, MixtureReading, MixtureStats
+from mixfold.models.mixture import Mixture, MixtureParams, MixtureStats
 from mixfold.models.prior_pass import total_moments
 
 
@@ -39,12 +43,20 @@ class BayesEstimator(MixtureEstimator):
 
     def _survey(self, source: Source) -> tuple[Executor, int, Pilot]:
         executor, seed, pilot = super()._survey(source)
-        family = self._model(source.n_features).family
-        if type(family).check is not ComponentFamily.check:
-            names = getattr(self, "feature_names_in_", None)
-            for _ in executor.map_rows(partial(_checked, family, names), source):
-                pass
+        self._check_support(executor, source)
         return executor, seed, pilot
+
+    def _support(self) -> Callable[[Block], None] | None:
+        """What refuses entries that no component can produce; None if all can be."""
+        family = self._model(self.n_features_in_).family
+        if type(family).check is ComponentFamily.check:
+            return None
+        return partial(checked, family, getattr(self, "feature_names_in_", None))
+
+    def _check_support(self, executor: Executor, source: Source) -> None:
+        check = self._support()
+        if check is not None:
+            deque(executor.map_rows(check, source), maxlen=0)
 
     def _check_rows(self, n_rows: int) -> None:
         """With priors there may be more components than rows."""
@@ -55,13 +67,27 @@ class BayesEstimator(MixtureEstimator):
         self, model: Mixture, source: Source, executor: Executor, pilot: Pilot, seed: int
     ) -> Mixture:
         """The model with its prior, made of all rows where the settings leave it open."""
-        if not isinstance(model, BayesMixture):
+        if not isinstance(model, BayesMixture) or model.prior is not None:
             return model
         frame, total = total_moments(model, source, executor, pilot, RowKeys(seed))
         return replace(model, prior=self._prior(model, frame, total))
 
     def _prior(self, model: BayesMixture, frame: Frame, total: Any) -> Any:
         return model.conjugate.prior(frame, total)
+
+    def _climbed(
+        self, model: Mixture, source: Source, executor: Executor, pilot: Pilot, plan: Plan
+    ) -> Fit:
+        # first of all, since an earlier fit goes on under this prior
+        model = self._informed(model, source, executor, pilot, plan.seed)
+        return super()._climbed(model, source, executor, pilot, plan)
+
+    def _continued(self, model: Mixture, pilot: Pilot) -> dict[str, Any]:
+        found = super()._continued(model, pilot)
+        if not found or not isinstance(model, BayesMixture):
+            return found
+        # under another prior the objective is another, and the earlier climb is forgotten
+        return {**found, "start": model.renewed(found["start"])}
 
     def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
         model = self._model(self.n_features_in_)
@@ -95,20 +121,34 @@ class BayesEstimator(MixtureEstimator):
         super()._keep(result, source, seed, quiet)
         if isinstance(model, BayesMixture):
             self._total = None  # the objective is not the log-likelihood
+        self.__dict__.pop("evidence_bound_", None)
+        if isinstance(model, BayesMixture) and model.inference.reading == "expected":
             self.evidence_bound_ = float(result.objective)
+        self._kept_kind = self._kind()
 
     def _order(self, params: BayesParams) -> Array:
         """The order in which the components are published."""
         return np.argsort(-params.weights, kind="stable")
 
+    @abstractmethod
+    def _kind(self) -> str:
+        """Settings without which parameters mean something else."""
+
     def _fits(self, model: Mixture) -> bool:
-        wanted = BayesParams if isinstance(model, BayesMixture) else None
-        same = isinstance(self._params, BayesParams) == (wanted is not None)
-        components = self._params.components
-        shape = (self.n_components, self.n_features_in_)
-        return same and (self._params.n_components, components.n_features) == shape
+        same = isinstance(self._params, BayesParams) == isinstance(model, BayesMixture)
+        params, shape = self._params, (self.n_components, self.n_features_in_)
+        right = (params.n_components, params.components.n_features) == shape
+        return same and right and self._same_kind()
+
+    def _same_kind(self) -> bool:
+        return getattr(self, "_kept_kind", None) in (None, self._kind())
 
     # ------------------------------------------------ streams
+
+    def _learn_batch(self, source: Source, first: bool) -> None:
+        if not first:  # the survey of the first has looked
+            self._check_support(self._executor(source), source)
+        super()._learn_batch(source, first)
 
     def _scheduled(self, model: Mixture, stats: MixtureStats, first: bool) -> Any:
         if not isinstance(model, BayesMixture):
@@ -123,9 +163,22 @@ class BayesEstimator(MixtureEstimator):
 
     # ------------------------------------------------ asking
 
+    def _rows(self, X: Any, task: Callable[[Block], Any], **sides: Any) -> Iterator[Any]:
+        check = self._support()
+        return super()._rows(X, task if check is None else partial(after, check, task), **sides)
+
+    def _reading(self) -> Any:
+        check_is_fitted(self)
+        if not self._same_kind():
+            raise ValueError(
+                f"{type(self).__name__} was fitted with other settings ({self._kept_kind}) than it "
+                f"has now ({self._kind()}); fit it again"
+            )
+        return super()._reading()
+
     def _bayes(self) -> BayesMixture | None:
         """The model, if it has priors."""
-        model, _ = self._reading()
+        model = self._reading()[0]
         return model if isinstance(model, BayesMixture) else None
 
     def score_samples(self, X: Any) -> Array:
@@ -144,10 +197,10 @@ class BayesEstimator(MixtureEstimator):
         model = self._bayes()
         if model is None:
             return super().score(X, y, sample_weight)
-        task = partial(_scored, model, self._averaged())
-        total, weight = np.sum(list(self._rows(X, task, weight=sample_weight)), axis=0)
+        parts = self._rows(X, partial(scored, model, self._averaged()), weight=sample_weight)
+        total, weight = np.sum(list(parts), axis=0)
         if weight == 0:
-            raise ValueError("X has no row of positive weight")
+            raise ValueError("X has no row of positive weight with an observed entry")
         return self._dtype_of(X)(total / weight)
 
     def _totals(self, X: Any, sample_weight: Any = None) -> tuple[float, float, float]:
@@ -180,16 +233,19 @@ class BayesEstimator(MixtureEstimator):
     def _publish_params(self) -> None:
         model = self._model(self.n_features_in_)
         params = self._params
-        components = params.components
         if isinstance(model, BayesMixture):
-            components = model.conjugate.point(components)
             self.counts_ = params.counts
             self.active_ = params.counts > IN_USE
             self.effective_components_ = int(np.count_nonzero(self.active_))
             self.alpha_ = model.alpha_of(params)
         self.weights_ = params.weights.astype(self._dtype)
-        for name, value in model.family.describe(components).items():
-            setattr(self, f"{name}_", _typed(value, self._dtype))
+        for name, value in model.family.describe(self._components(model)).items():
+            setattr(self, f"{name}_", typed(value, self._dtype))
+
+    def _components(self, model: Mixture) -> Any:
+        """The components, at the point of their posterior if they have one."""
+        components = self._params.components
+        return model.conjugate.point(components) if isinstance(model, BayesMixture) else components
 
     def _summary(self) -> dict[str, Any]:
         summary = super()._summary()
@@ -208,41 +264,3 @@ class BayesEstimator(MixtureEstimator):
         if (params.n_components, params.components.n_features) != shape:
             raise ValueError(f"parameters that are not of the declared shape {shape}")
         self._publish_params()
-
-
-def _typed(value: Any, dtype: str) -> Any:
-    if isinstance(value, list | tuple):
-        return [_typed(part, dtype) for part in value]
-    return np.asarray(value).astype(dtype)
-
-
-def _checked(family: ComponentFamily, names: Array | None, block: Block) -> None:
-    family.check(block, names)
-
-
-def predictive(model: BayesMixture, posteriors: tuple[BayesParams, ...], block: Block) -> Array:
-    """Log density of the rows of a block, averaged over posteriors."""
-    logs = [
-        np.logaddexp.reduce(_for(model, params).log_predictive(params, block), axis=1)
-        for params in posteriors
-    ]
-    return answers.shaped(np.logaddexp.reduce(logs, axis=0) - np.log(len(logs)), block)
-
-
-def _scored(model: BayesMixture, posteriors: tuple[BayesParams, ...], block: Block) -> Array:
-    """Log density of the rows of a block, summed by weight, and their weight."""
-    weight = block.weights()
-    return np.array([weight @ predictive(model, posteriors, block), weight.sum()])
-
-
-def _for(model: BayesMixture, params: BayesParams) -> BayesMixture:
-    """The model with as many components as the parameters."""
-    if params.n_components == model.n_components:
-        return model
-    return replace(model, n_components=params.n_components, learn_prior=False)
-
-
-def point_reading(model: BayesMixture, params: BayesParams) -> tuple[Mixture, MixtureReading]:
-    """The plug-in density: weights and parameters at their point."""
-    point = replace(_for(model, params), inference=INFERENCES["em"])
-    return point, point.prepare(params)

@@ -267,6 +267,9 @@ class BayesianGaussianMixture(BayesEstimator):
             learn_prior=self.learn_prior,
         )
 
+    def _kind(self) -> str:
+        return f"{self.covariance_type}, {self.weight_concentration_prior_type}"
+
     def _start_name(self) -> str:
         return self.init_params
 

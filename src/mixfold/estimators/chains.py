@@ -13,11 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block, Context, Executor, Source
 from mixfold.engine.chain import Chain, Sweeps, sample_chain
+from mixfold.engine.loop import Fit
 from mixfold.engine.progress import Progress
 from mixfold.engine.random import RowKeys
 from mixfold.engine.state import Task
 from mixfold.estimators.base import warn
-from mixfold.estimators.bayes import BayesEstimator, point_reading
+from mixfold.estimators.bayes import BayesEstimator
+from mixfold.estimators.bayes_answers import point_reading
 from mixfold.estimators.collapsed_runs import collapsed_chain
 from mixfold.math.chains import summary
 from mixfold.math.partitions import canonical, point_partition, similarity
@@ -27,6 +29,11 @@ from mixfold.models.inference import INFERENCES
 # labels of draws may take this much, posteriors that densities are averaged over are this many
 LABEL_BYTES, AVERAGED = 2**28, 50
 _POINT = INFERENCES["em"]
+
+
+# what only chains leave, and what they do not
+_OF_CHAINS = ("labels_", "n_clusters_", "traces_", "diagnostics_", "_draws", "_label_draws")
+_OF_CLIMBS = ("evidence_bound_", "n_passes_", "_schedule", "_climb")
 
 
 class SamplingEstimator(BayesEstimator):
@@ -61,12 +68,20 @@ class SamplingEstimator(BayesEstimator):
         if self._labelled:
             known = np.concatenate(list(executor.map_rows(_known, source)))
             self.labels_ = _with_known(self.labels_, known)
+        for name in _OF_CLIMBS:
+            self.__dict__.pop(name, None)
+        self._kept_kind = self._kind()
         self._label_draws = labels
         self._draws = _thinned([p for chain in chains for p in chain.params], AVERAGED)
         self._params = self._of_partition(task, self.labels_)
         self._dtype, self._stream = source.dtype.name, (seed, 0)
         self._publish_chains(chains)
         self._publish_params()
+
+    def _keep(self, result: Fit, source: Source, seed: int, quiet: bool) -> None:
+        for name in _OF_CHAINS:
+            self.__dict__.pop(name, None)
+        super()._keep(result, source, seed, quiet)
 
     def _run(self, task: Task, n_rows: int) -> list[Chain]:
         budget = float("inf") if self.time_budget is None else self.time_budget
@@ -136,7 +151,21 @@ class SamplingEstimator(BayesEstimator):
         reasons = {chain.reason for chain in chains} - {"done"}
         self.stop_reason_ = reasons.pop() if reasons else "done"
         self.events_, self.lower_bounds_, self._total = [], [], None
-        self.lower_bound_ = float(traces[..., 0].mean()) / len(self.labels_)
+        # rows without weight or entries are in no component
+        self.lower_bound_ = float(traces[..., 0].mean()) / float(self._params.counts.sum())
+        self._tell_chains()
+
+    def _tell_chains(self) -> None:
+        """Warn of chains that were cut or have not mixed."""
+        if self.stop_reason_ != "done":
+            budget = self.stop_reason_ == "time_budget"
+            what = "time_budget was used up" if budget else "the fit was interrupted"
+            wanted = Sweeps(self.n_draws, self.burn_in, self.thin).n_sweeps
+            warn(
+                f"{what} after {self.n_iter_} of {wanted} sweeps of a chain; the draws so far are "
+                "kept",
+                ConvergenceWarning,
+            )
         poor = [
             f"{name} (R-hat {d.r_hat:.2f}, effective draws {d.ess:.0f})"
             for name, d in self.diagnostics_.items()

@@ -9,30 +9,14 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.families.bayes.known_covariance import KnownCovariance
-from mixfold.families.bayes.normal_gamma import (
-    BayesDiagonal,
-    BayesSpherical,
-    BayesTiedDiagonal,
-    BayesTiedSpherical,
-)
-from mixfold.families.bayes.normal_wishart import BayesFull, BayesTied
 from mixfold.families.conjugate import ConjugateFamily
-from mixfold.families.linear import LINEAR
 from mixfold.families.linear.categorical import Categorical
+from mixfold.families.linear.support import column_name
 from mixfold.families.product import Part, ProductFamily
+from mixfold.families.product.build import PARTS
 from mixfold.families.product.records import ProductParams
 
-FAMILIES: dict[str, type[Any]] = {
-    "full": BayesFull,
-    "tied": BayesTied,
-    "diag": BayesDiagonal,
-    "spherical": BayesSpherical,
-    "tied-diag": BayesTiedDiagonal,
-    "tied-spherical": BayesTiedSpherical,
-    "known": KnownCovariance,
-    **LINEAR,
-}
+FAMILIES: dict[str, type[Any]] = dict(PARTS)
 
 
 def chosen_family(
@@ -67,20 +51,47 @@ def chosen_family(
             f"it uses {', '.join(map(repr, family))}"
         )
     columns = {name: _positions(which, names) for name, which in family.items()}
-    _check_cover(columns, n_features)
+    _check_cover(columns, names, n_features)
     parts = (Part(where, _made(name, settings.get(name, {}))) for name, where in columns.items())
     return ProductFamily(tuple(parts))
 
 
 def informed(family: Any, maximum: Array) -> Any:
     """The family with what it must know about all rows: the largest codes count categories."""
-    if isinstance(family, Categorical):
+    if isinstance(family, Categorical | ProductFamily):
         return family.with_categories(maximum)
-    if isinstance(family, ProductFamily):
-        told = [informed(part.family, maximum[list(part.columns)]) for part in family.parts]
-        parts = (replace(p, family=f) for p, f in zip(family.parts, told, strict=True))
-        return replace(family, parts=tuple(parts))
     return family
+
+
+def signature(family: Any) -> Any:
+    """The names of families, their columns and categories: what parameters are parameters of."""
+    if isinstance(family, ProductFamily):
+        return [(signature(part.family), part.columns) for part in family.parts]
+    return (family.name, family.n_categories) if isinstance(family, Categorical) else family.name
+
+
+def by_part(family: Any, params: Any) -> dict[str, dict[str, Any]]:
+    """What each part of a product publishes, by the name of its family."""
+    assert isinstance(family, ProductFamily)
+    return {own.name: own.describe(part) for own, _, part in family.live(params)}
+
+
+def with_choice(plain: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters for a file, which cannot be read again without the choice of the family."""
+    family = given.get("family")
+    if isinstance(family, Mapping) and "family" not in plain:  # a range of columns, an index
+        listed = {name: _listed(which) for name, which in family.items()}
+        plain["family"] = {
+            name: [str(i) if isinstance(i, str) else int(i) for i in items]
+            for name, items in listed.items()
+        }
+    for name in ("family", "family_options", "prior", "weights"):
+        if name in given and name not in plain:
+            raise TypeError(
+                f"{name} cannot be written to a file, which holds words, numbers and arrays only; "
+                f"got {given[name]!r}. Name the family, and give settings as lists or arrays"
+            )
+    return plain
 
 
 def some_columns(
@@ -136,12 +147,19 @@ def _made(name: str, options: Mapping[str, Any]) -> ConjugateFamily:
 
 
 def _positions(which: Any, names: Array | None) -> tuple[int, ...]:
-    items = [which] if isinstance(which, str | int | np.integer) else list(which)
-    return tuple(_position(item, names) for item in items)
+    return tuple(_position(item, names) for item in _listed(which))
+
+
+def _listed(which: Any) -> list[Any]:
+    return [which] if isinstance(which, str) or np.ndim(which) == 0 else list(which)
 
 
 def _position(item: Any, names: Array | None) -> int:
     if not isinstance(item, str):
+        if isinstance(item, bool | np.bool_) or not isinstance(item, int | np.integer):
+            raise TypeError(
+                f"columns of a family are names or positions, whole numbers from 0; got {item!r}"
+            )
         return int(item)
     if names is None:
         raise ValueError(
@@ -153,7 +171,9 @@ def _position(item: Any, names: Array | None) -> int:
     return int(found[0])
 
 
-def _check_cover(columns: Mapping[str, Sequence[int]], n_features: int) -> None:
+def _check_cover(
+    columns: Mapping[str, Sequence[int]], names: Array | None, n_features: int
+) -> None:
     """Every column must have exactly one family."""
     count = np.zeros(n_features, int)
     for name, where in columns.items():
@@ -167,4 +187,6 @@ def _check_cover(columns: Mapping[str, Sequence[int]], n_features: int) -> None:
     bad = np.flatnonzero(count != 1)
     if bad.size:
         problem = "has no family" if count[bad[0]] == 0 else "has several families"
-        raise ValueError(f"column {bad[0]} {problem}; give every column exactly one")
+        raise ValueError(
+            f"column {column_name(names, int(bad[0]))} {problem}; give every column exactly one"
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -10,11 +11,15 @@ import numpy as np
 
 from mixfold.contracts import Array, Pilot
 from mixfold.estimators import constraints as rule
+from mixfold.estimators.bayes_answers import typed
 from mixfold.estimators.chains import SamplingEstimator
 from mixfold.estimators.family_choice import (
+    by_part,
     chosen_family,
     informed,
+    signature,
     some_columns,
+    with_choice,
     without_empty_parts,
 )
 from mixfold.estimators.fitting import FITTING_RULES
@@ -35,6 +40,12 @@ from mixfold.models.bayes_mixture import BayesMixture
 from mixfold.models.inference import INFERENCES
 from mixfold.models.mixture import Mixture as MixtureModel
 from mixfold.models.starts import STARTS
+
+# attributes that some families or priors have and others have not
+_NOT_OF_ALL = (
+    "covariances_", "probabilities_", "rates_", "parameters_", "counts_", "active_",
+    "effective_components_", "alpha_",
+)  # fmt: skip
 
 
 class GeneralMixture(SamplingEstimator):
@@ -60,7 +71,8 @@ class GeneralMixture(SamplingEstimator):
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_", "lower_bound_",
         "lower_bounds_", "events_", "evidence_bound_", "_dtype", "_stream", "_schedule",
-        "_labelled", "_maxima", "labels_", "n_clusters_", "traces_", "_draws", "_label_draws",
+        "_labelled", "_maxima", "labels_", "n_clusters_", "traces_", "_draws",
+        "_label_draws",
     )  # fmt: skip
 
     @abstractmethod
@@ -123,6 +135,18 @@ class GeneralMixture(SamplingEstimator):
         learned = self._weights_name() in ("dirichlet", "stick-breaking")
         return "random" if learned and self.inference == "vb" else "kmeans"
 
+    def _kind(self) -> str:
+        family = self._family(self.n_features_in_)
+        return repr((signature(family), self.family_options, self._weights_name()))
+
+    def _publish_params(self) -> None:
+        for name in _NOT_OF_ALL:  # an earlier fit may have been of another kind
+            self.__dict__.pop(name, None)
+        super()._publish_params()
+        if isinstance(self._chosen(), Mapping):
+            model = self._model(self.n_features_in_)
+            self.parameters_ = typed(by_part(model.family, self._components(model)), self._dtype)
+
     def _for_columns(self, rest: Array) -> Self:
         """Without priors: conditionals of the point estimate have no posterior of their own."""
         names = getattr(self, "feature_names_in_", None)
@@ -149,6 +173,10 @@ class GeneralMixture(SamplingEstimator):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_together(self)
+
+    def _plain_parameters(self) -> dict[str, Any]:
+        """Refuses to leave out what a file must say to be read again."""
+        return with_choice(super()._plain_parameters(), self.get_params(deep=False))
 
     def _is_process(self) -> bool:
         return self._weights_name() == "stick-breaking"
@@ -192,7 +220,8 @@ class Mixture(GeneralMixture):
         'collapsed': draws of assignments alone, the rest integrated out (rows in memory).
     alpha : float or 'learn', default=1.0
         Concentration of the weights: the larger, the more components are used. 'learn' gives it
-        a gamma(1, 1) prior.
+        a gamma(1, 1) prior. A truncated process with alpha far above n_components leaves nearly
+        all to its last component: use 'dirichlet' there, or more components.
     prior : {None, 'default'} or dict, default=None
         Prior of the components. None: none for EM with free or fixed weights, else the default
         of the family, which follows the scale of the data. A dict has settings of the family, such
@@ -266,7 +295,9 @@ class Mixture(GeneralMixture):
     Notes
     -----
     With a prior there are also ``counts_`` (rows of each component), ``active_`` (more than half a
-    row), ``effective_components_``, ``alpha_`` and ``evidence_bound_``. Sampling leaves ``labels_``
+    row), ``effective_components_``, ``alpha_`` and, for 'vb', ``evidence_bound_``; ``lower_bound_``
+    is the log posterior for 'em' and the mean log joint of the draws for samplers. Sampling leaves
+    ``labels_``
     (the partition of the rows that the draws agree on best), ``n_clusters_``, ``traces_``
     (label-free quantities, chains by sweeps) and ``diagnostics_`` (their R-hat and effective sample
     size).

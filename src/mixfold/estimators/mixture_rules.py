@@ -42,8 +42,7 @@ def without_priors(weights: Any, inference: str, prior: Any) -> bool:
 def check_together(mixture: Any) -> None:
     """Refuse settings that are right one by one, but not together."""
     plain = without_priors(mixture.weights, mixture.inference, mixture.prior)
-    if mixture.prior not in (None, "default") and not isinstance(mixture.prior, dict):
-        raise TypeError(f"prior must be None, 'default' or a dict, got {mixture.prior!r}")
+    _check_settings(mixture)
     if mixture.batch_size is not None and plain:
         raise ValueError(
             "batch_size is for inference 'vb' and for MAP: without a prior there is no memoised "
@@ -55,6 +54,27 @@ def check_together(mixture: Any) -> None:
             "learn_prior maximises the bound of variational Bayes: it needs inference='vb', got "
             f"inference={mixture.inference!r}. Leave it out, or use 'vb'"
         )
+
+
+def _check_settings(mixture: Any) -> None:
+    """Settings of families and priors are dicts; of several families one dict for each."""
+    prior, options = mixture.prior, mixture.family_options
+    usual = prior is None or (isinstance(prior, str) and prior == "default")
+    if not usual and not isinstance(prior, Mapping):
+        raise TypeError(f"prior must be None, 'default' or a dict, got {prior!r}")
+    if options is not None and not isinstance(options, Mapping):
+        raise TypeError(
+            f"family_options must be None or a dict, such as {{'trials': 10}}; got {options!r}"
+        )
+    if not isinstance(mixture._chosen(), Mapping):
+        return
+    for what, settings in (("prior", {} if usual else prior), ("family_options", options or {})):
+        for name, value in settings.items():
+            if not isinstance(value, Mapping):
+                raise TypeError(
+                    f"{what} has a dict for each family, such as {{'poisson': {{...}}}}; for "
+                    f"{name!r} it has {value!r}"
+                )
 
 
 def takes(family: Any) -> tuple[bool, bool]:

@@ -95,8 +95,7 @@ class BayesMixture(Mixture):
     def sample_moments(self, frame: Frame, rows: Started, resp: Array) -> Any:
         """Statistics of a sample with given shares; holes are filled as its clusters see them."""
         reading = self.family.mode(self.family.from_rows(frame, rows.X, rows.U, resp))
-        complete = not np.isnan(rows.X).any()
-        block = Block(rows.X, complete=complete)
+        block = Block(rows.X, complete=not np.isnan(rows.X).any())
         per_row = self.family.numbers_per_row(resp.shape[1], rows.X.shape[1])
         total, first = None, 0
         for tile in tiles(block, per_row, rows.X.shape[1]):
@@ -106,8 +105,7 @@ class BayesMixture(Mixture):
         return total
 
     def reframed(self, params: Any, pilot: Pilot) -> Any:
-        frame = self.frame_for(pilot)
-        old = params.components.frame
+        frame, old = self.frame_for(pilot), params.components.frame
         if same_frame(frame, old):
             return params
         return replace(
@@ -115,6 +113,13 @@ class BayesMixture(Mixture):
             components=self.conjugate.reframed_posterior(params.components, frame),
             prior=self.conjugate.reframed_prior(params.prior, old, frame),
         )
+
+    def renewed(self, params: BayesParams) -> BayesParams:
+        """Parameters of an earlier fit, under the priors of this model where it learns none."""
+        alpha = self.alpha_of(params) if self.mixing.learn_alpha else None
+        state = self.mixing.posterior(params.counts, alpha, params.mixing)
+        prior = params.prior if self.learn_prior or self.prior is None else self.prior
+        return replace(params, mixing=state, prior=prior, weights=self.mixing.mean(state))
 
     # ------------------------------------------------ E step
 

@@ -133,6 +133,18 @@ def test_categories_are_learned_from_the_largest_codes() -> None:
     assert told.n_free(2, 3) == 2 * (1 + 0 + 4)
 
 
+def test_codes_that_only_number_the_rows_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"column 1 has the code 1000000000000.*at most 100000"):
+        Categorical().with_categories(np.array([3.0, 1e12]))
+    assert Categorical(n_categories=200_000).with_categories(np.array([150_000.0])) is not None
+
+
+def test_an_entry_beside_a_whole_number_is_shown_in_full() -> None:
+    X = np.array([[3.0, 1.0], [2.0, 3.0000001]])
+    with pytest.raises(ValueError, match=r"row 1 has 3\.0000001\. Correct"):
+        Poisson().check(Block(X), None)
+
+
 def test_free_parameters() -> None:
     counts = {name: family.n_free(K, D) for name, family in FAMILIES.items()}
     assert counts.pop("multinomial") == K * (D - 1)

@@ -16,6 +16,9 @@ from mixfold.families.linear.simplex import SimplexFamily
 from mixfold.families.linear.support import per_column, require_positive
 from mixfold.math.frame import Frame, plain_frame
 
+# a larger code is rather a number of a row or a measurement than one of a category
+MOST_CATEGORIES = 100_000
+
 
 @dataclass(frozen=True)
 class Categorical(SimplexFamily):
@@ -49,6 +52,14 @@ class Categorical(SimplexFamily):
             raise ValueError(
                 f"column {unseen[0]} has no observed entry, so its categories are not known. Drop "
                 "the column, or say how many there are with n_categories."
+            )
+        high = np.flatnonzero(maximum >= MOST_CATEGORIES)
+        if high.size:
+            raise ValueError(
+                f"column {high[0]} has the code {maximum[high[0]]:.15g}, so it would have as many "
+                f"categories; without n_categories at most {MOST_CATEGORIES} are taken. Number "
+                "its categories 0, 1, ... (numpy.unique with return_inverse), or leave out a "
+                "column that only names the rows."
             )
         return replace(self, n_categories=tuple(int(top) + 1 for top in np.maximum(maximum, 0)))
 

@@ -34,9 +34,15 @@ def refuse(
         if weight[row] > 0:
             raise ValueError(
                 f"column {column_name(names, int(column))} {rule(float(size[column]))}; row "
-                f"{block.start + int(row)} has {value:g}. Correct the entry, make it NaN if it is "
-                "not known, or choose another family for the column."
+                f"{block.start + int(row)} has {_exact(value)}. Correct the entry, make it NaN if "
+                "it is not known, or choose another family for the column."
             )
+
+
+def _exact(value: Any) -> str:
+    """A number as short as it can be told from its neighbours: 3.0000001 is no 3."""
+    short = f"{value:g}"
+    return short if float(short) == value else str(value)
 
 
 def column_name(names: Array | None, column: int) -> str:
