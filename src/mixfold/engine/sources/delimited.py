@@ -66,7 +66,7 @@ class CsvSource(StreamSource):
         options = pa_csv.ConvertOptions(include_columns=self._names, column_types=self._types)
         for file in self._files:
             try:
-                with _open(file, options) as reader:
+                with open_delimited(file, options) as reader:
                     for batch in reader:
                         yield file, batch
             except pa.ArrowInvalid as error:
@@ -96,7 +96,8 @@ def _reading(kind: pa.DataType, label: bool) -> pa.DataType:
     return pa.float64()
 
 
-def _open(file: Path, options: pa_csv.ConvertOptions | None = None) -> Any:
+def open_delimited(file: Path, options: pa_csv.ConvertOptions | None = None) -> Any:
+    """A reader of batches of a CSV or tab-separated file."""
     delimiter = "\t" if ".tsv" in (suffix.lower() for suffix in file.suffixes) else ","
     return pa_csv.open_csv(
         file,
@@ -110,7 +111,7 @@ def _open(file: Path, options: pa_csv.ConvertOptions | None = None) -> Any:
 def _look(file: Path) -> tuple[pa.Schema, pa.RecordBatch]:
     """Column names and guessed types, and the first rows."""
     try:
-        with _open(file) as reader:
+        with open_delimited(file) as reader:
             schema = reader.schema
             top = next(iter(reader), None)
     except pa.ArrowInvalid as error:
@@ -167,5 +168,5 @@ def _explain(file: Path, error: Exception) -> ValueError:
 
 
 def _header(file: Path) -> list[str]:
-    with _open(file) as reader:
+    with open_delimited(file) as reader:
         return list(reader.schema.names)

@@ -32,6 +32,18 @@ def open_files(
     y: Any,
 ) -> Source:
     """A source over a file, a folder of files, or a list of files."""
+    kind, files = listed_files(path)
+    if kind == "parquet":
+        return ParquetSource(files, columns, weight, y)
+    if kind == "csv":
+        return CsvSource(files, columns, weight, y)
+    return _open_npy(files, columns, weight, y)
+
+
+def listed_files(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+) -> tuple[str, tuple[Path, ...]]:
+    """The files that a path or a list of paths stands for, and their kind."""
     listed = isinstance(path, Sequence) and not isinstance(path, str)
     paths = [Path(p) for p in path] if listed else [Path(path)]  # type: ignore[arg-type, union-attr]
     files = tuple(file for p in paths for file in _files(p))
@@ -41,12 +53,7 @@ def open_files(
             f"{paths[0]} holds files of different kinds ({', '.join(sorted(kinds))}); a data set "
             "is of one kind. Name the files that belong to it."
         )
-    kind = kinds.pop()
-    if kind == "parquet":
-        return ParquetSource(files, columns, weight, y)
-    if kind == "csv":
-        return CsvSource(files, columns, weight, y)
-    return _open_npy(files, columns, weight, y)
+    return kinds.pop(), files
 
 
 def _open_npy(files: tuple[Path, ...], columns: Any, weight: Any, y: Any) -> MappedSource:

@@ -13,9 +13,10 @@ from mixfold.contracts import Array
 
 @dataclass(frozen=True)
 class Noise(ABC):
-    """A rule of sharing. ``tied``: the components have the same noise."""
+    """A rule of sharing. ``tied``: the components have the same noise; ``held``: it is given."""
 
     tied: bool = False
+    held: bool = False
 
     # whether the columns may be scaled apart without leaving the family
     own_columns: ClassVar[bool]
@@ -43,6 +44,8 @@ class Noise(ABC):
         return np.asarray(kept[:, : self.n_columns(noise.shape[1])])
 
     def n_free(self, n_components: int, n_features: int) -> int:
+        if self.held:
+            return 0
         return (1 if self.tied else n_components) * self.n_columns(n_features)
 
 

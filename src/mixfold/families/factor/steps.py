@@ -129,6 +129,8 @@ class FactorSteps(ComponentFamily):
     ) -> tuple[Array, Array]:
         """Noise under the floor's constraint, and which entries are at it."""
         shape = previous.noise.shape
+        if self.noise.held:
+            return previous.noise, np.zeros(shape, bool)
         count = np.broadcast_to(fit.count, shape)
         total = self.noise.gather(count)
         left = self.noise.gather(unexplained(fit, loadings))
@@ -200,7 +202,9 @@ class FactorSteps(ComponentFamily):
         Where the likelihood grows as a variance goes to zero (a Heywood case), its root is at an
         ordinary maximum; its logarithm would have no end.
         """
-        parts = [self.loadings.reduced(params.loadings), np.sqrt(self.noise.reduced(params.noise))]
+        parts = [self.loadings.reduced(params.loadings)]
+        if not self.noise.held:
+            parts.append(np.sqrt(self.noise.reduced(params.noise)))
         if not self.fixed_means:
             parts.insert(0, params.means)
         return np.concatenate([part.ravel() for part in parts])
@@ -211,15 +215,16 @@ class FactorSteps(ComponentFamily):
         means = params.means if self.fixed_means else vector[:start_at].reshape(params.means.shape)
         free = np.arange(self.size) < self._own(len(params.means))[:, None, None]
         loadings = vector[start_at : start_at + own.size].reshape(own.shape)
+        loadings = np.where(free, np.broadcast_to(loadings, params.loadings.shape), 0.0)
+        if self.noise.held:
+            return FactorParams(params.frame, means, loadings, params.noise)
         shared = np.maximum(vector[start_at + own.size :] ** 2, self.floor)
         noise = shared.reshape(self.noise.reduced(params.noise).shape)
-        return FactorParams(
-            params.frame,
-            means,
-            np.where(free, np.broadcast_to(loadings, params.loadings.shape), 0.0),
-            self.noise.spread(noise, params.noise.shape),
-        )
+        spread = self.noise.spread(noise, params.noise.shape)
+        return FactorParams(params.frame, means, loadings, spread)
 
     def derivatives(self, params: FactorParams, moments: FactorSums) -> tuple[Array, FactorMetric]:
+        if self.noise.held:
+            raise TypeError("factors with a given noise have no slopes; fit without quasi-newton")
         sums = moved(moments, params.means)
         return slopes(params, sums, self.noise, self.loadings, self.fixed_means, self.floor)
