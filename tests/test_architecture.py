@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
 
 import mixfold
 
@@ -137,7 +138,8 @@ def _fitted(estimator: Any) -> Any:
         X = (X > 0).astype(float)
     sizes = [name for name in ("n_components", "n_clusters") if name in _signature(estimator)]
     size = {} if estimator is mixfold.MixtureSearch else {sizes[0]: 2}
-    return estimator(random_state=0, **size).fit(X)
+    model = estimator(random_state=0, **size)
+    return model.fit(X, X[:, 0] > 0) if get_tags(model).target_tags.required else model.fit(X)
 
 
 @pytest.mark.filterwarnings("ignore::mixfold.DegenerateWarning")

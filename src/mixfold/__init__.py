@@ -17,10 +17,14 @@ if TYPE_CHECKING:
     from mixfold.estimators.bootstrap import bootstrap_lrt as bootstrap_lrt
     from mixfold.estimators.factor_analysis import FactorAnalysis as FactorAnalysis
     from mixfold.estimators.gaussian_mixture import GaussianMixture as GaussianMixture
+    from mixfold.estimators.gaussian_pcp import GaussianPCP as GaussianPCP
     from mixfold.estimators.general_mixture import Mixture as Mixture
     from mixfold.estimators.kmeans import KMeans as KMeans
     from mixfold.estimators.mixture_of_factor_analyzers import (
         MixtureOfFactorAnalyzers as MixtureOfFactorAnalyzers,
+    )
+    from mixfold.estimators.mixture_of_factor_models import (
+        MixtureOfFactorModels as MixtureOfFactorModels,
     )
     from mixfold.estimators.mixture_of_ppca import MixtureOfPPCA as MixtureOfPPCA
     from mixfold.estimators.mixture_search import MixtureSearch as MixtureSearch
@@ -30,6 +34,10 @@ if TYPE_CHECKING:
     from mixfold.estimators.presets import CategoricalMixture as CategoricalMixture
     from mixfold.estimators.presets import MultinomialMixture as MultinomialMixture
     from mixfold.estimators.presets import PoissonMixture as PoissonMixture
+    from mixfold.estimators.supervised_mixture_of_ppca import (
+        SupervisedMixtureOfPPCA as SupervisedMixtureOfPPCA,
+    )
+    from mixfold.estimators.supervised_ppca import SupervisedPPCA as SupervisedPPCA
     from mixfold.store import load as load
 
 __version__ = "0.1.0"
@@ -44,12 +52,16 @@ _HOMES = {
     "DegenerateWarning": "mixfold.estimators.base",
     "FactorAnalysis": "mixfold.estimators.factor_analysis",
     "GaussianMixture": "mixfold.estimators.gaussian_mixture",
+    "GaussianPCP": "mixfold.estimators.gaussian_pcp",
     "KMeans": "mixfold.estimators.kmeans",
     "MixtureOfFactorAnalyzers": "mixfold.estimators.mixture_of_factor_analyzers",
+    "MixtureOfFactorModels": "mixfold.estimators.mixture_of_factor_models",
     "MixtureOfPPCA": "mixfold.estimators.mixture_of_ppca",
     "MixtureSearch": "mixfold.estimators.mixture_search",
     "NestedMixture": "mixfold.estimators.nested_mixture",
     "PPCA": "mixfold.estimators.ppca",
+    "SupervisedMixtureOfPPCA": "mixfold.estimators.supervised_mixture_of_ppca",
+    "SupervisedPPCA": "mixfold.estimators.supervised_ppca",
     "bootstrap_lrt": "mixfold.estimators.bootstrap",
     "load": "mixfold.store",
 }

@@ -15,12 +15,16 @@ from mixfold import (
     CategoricalMixture,
     FactorAnalysis,
     GaussianMixture,
+    GaussianPCP,
     Mixture,
     MixtureOfFactorAnalyzers,
+    MixtureOfFactorModels,
     MixtureOfPPCA,
     MultinomialMixture,
     NestedMixture,
     PoissonMixture,
+    SupervisedMixtureOfPPCA,
+    SupervisedPPCA,
 )
 
 # These two ask of anything that takes sparse input and has predict_proba that it returns 2 or 4
@@ -37,6 +41,10 @@ OF_SAMPLERS = {
     "check_sample_weight_equivalence_on_dense_data",
     "check_sample_weight_equivalence_on_sparse_data",
 }
+
+
+# One of the classes of this check is called -1, which here is a row without a class.
+SEMI_SUPERVISED = {"check_classifiers_classes"}
 
 
 class Moved:
@@ -93,6 +101,7 @@ class CountedCategories(Counted, CategoricalMixture):
         return counts(x) % 3
 
 
+BRIEF = {"init_params": "k-means++", "max_iter": 12, "random_state": 0}
 QUICK = {"init_params": "k-means++", "max_iter": 40, "random_state": 0}
 SHORT = {"n_chains": 1, "n_draws": 8, "burn_in": 4, "random_state": 0}
 ESTIMATORS = [
@@ -106,6 +115,22 @@ ESTIMATORS = [
     (MixtureOfPPCA(random_state=0), OF_CLASSIFIERS),
     (MixtureOfPPCA(2, random_state=0), set()),
     (MixtureOfFactorAnalyzers(2, random_state=0), set()),
+    (GaussianPCP(2, 1, init_params="k-means++", random_state=0), set()),
+    (
+        GaussianPCP(2, 1, inference="em", update="regress", acceleration=None, **QUICK),
+        set(),
+    ),
+    (MixtureOfFactorModels(1, 2, max_iter=20, random_state=0), SEMI_SUPERVISED),
+    (
+        MixtureOfFactorModels(2, 2, classifier="per_component", max_iter=8, random_state=0),
+        SEMI_SUPERVISED,
+    ),
+    (MixtureOfFactorModels(1, 2, tradeoff=5.0, max_iter=10, random_state=0), SEMI_SUPERVISED),
+    (SupervisedPPCA(random_state=0), set()),
+    (SupervisedPPCA(task="classification", random_state=0), SEMI_SUPERVISED),
+    (SupervisedPPCA(task="regression", solver="em"), set()),
+    (SupervisedMixtureOfPPCA(2, task="classification", **BRIEF), SEMI_SUPERVISED),
+    (SupervisedMixtureOfPPCA(2, task="regression", **BRIEF), set()),
     (NestedMixture(2, init_params="k-means++", random_state=0), set()),
     (BayesianGaussianMixture(random_state=0), OF_CLASSIFIERS),
     (BayesianGaussianMixture(2, init_params="k-means++", random_state=0), set()),

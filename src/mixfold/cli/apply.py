@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from mixfold.cli.options import (
     SeedOption,
     TableOut,
 )
+from mixfold.cli.outputs import has_target, predicted
 from mixfold.cli.rows import write_rows
 from mixfold.contracts import Source
 
@@ -36,18 +38,26 @@ def predict(
     columns: ColumnsOption = None,
     proba: Annotated[
         bool,
-        typer.Option("--proba", help="Add one column per component: the probability of each."),
+        typer.Option(
+            "--proba", help="Add one column per component, or class: the probability of each."
+        ),
     ] = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Say which group each row belongs to, and how surely.
+    """Say which group each row belongs to, or what its target is, and how surely.
 
-    Writes the columns [bold]component[/bold] and [bold]probability[/bold] (of that component).
+    Writes the columns [bold]component[/bold] and [bold]probability[/bold] (of that component). Of a
+    model with a target: [bold]prediction[/bold], and [bold]probability[/bold] or, of numbers,
+    [bold]std[/bold].
 
     Example: [bold]mixfold predict groups.mixfold table.parquet --out labels.csv[/bold]
     """
     model = load_model(model_file)
     require(model, "predict", "predict")
+    if has_target(model):
+        task = partial(predicted, model, proba)
+        write_rows("predict", model, file, out, columns, task, quiet)
+        return
     soft = hasattr(model, "predict_proba")
     if proba:
         require(model, "predict_proba", "--proba")

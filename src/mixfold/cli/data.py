@@ -28,11 +28,27 @@ def feature_names(model: Any) -> list[str]:
     return [f"x{j}" for j in range(model.n_features_in_)] if names is None else list(names)
 
 
-def open_columns(file: Path, columns: list[str] | None, weight: str | None = None) -> Source:
-    """The rows of a file, in pieces; ``weight`` names the column that weighs them."""
+def open_columns(
+    file: Path, columns: list[str] | None, weight: str | None = None, target: str | None = None
+) -> Source:
+    """The rows of a file, in pieces; ``weight`` and ``target`` name columns that are no features.
+
+    The blocks hold the targets, of numbers or text, as their ``y``.
+    """
     from mixfold.engine.sources import open_source
 
-    return open_source(file, columns=columns, weight=weight)
+    if target is None:
+        return open_source(file, columns=columns, weight=weight)
+    from mixfold.engine.sources.targets import split_target
+
+    if columns is not None and target in columns:
+        raise typer.BadParameter(
+            f"{target!r} is also listed in --columns; a column is either a feature or the target.",
+            param_hint="--target",
+        )
+    y, features = split_target(file, target, weight)
+    chosen = features if columns is None else columns
+    return open_source(file, columns=chosen, weight=weight, y=y)
 
 
 def open_for(model: Any, file: Path, columns: list[str] | None) -> Source:

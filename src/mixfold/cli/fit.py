@@ -72,6 +72,15 @@ def fit(
             help="A column that says how often each row counts; it is not fitted.",
         ),
     ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="COLUMN",
+            help="The column to be predicted, for the models that have one: classes (text or whole "
+            "numbers, -1 or empty where unknown) or numbers.",
+        ),
+    ] = None,
     seed: SeedOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -83,6 +92,7 @@ def fit(
     check_output(out, suffixes=())
     _check_factors(model, entry, factors)
     _check_family(model, entry, family)
+    _check_target(model, entry, target)
     short = {
         "--components": (entry.size, components),
         "--factors": (entry.factors, factors),
@@ -90,7 +100,7 @@ def fit(
         "--seed": ("random_state", seed),
     }
     estimator = entry.load()(**_parameters(entry, settings or [], short))
-    source = open_columns(file, split_columns(columns), weights)
+    source = open_columns(file, split_columns(columns), weights, target)
     start = time.perf_counter()
     _fit(estimator, source, quiet)
     seconds = time.perf_counter() - start
@@ -124,6 +134,18 @@ def _check_family(model: str, entry: ModelEntry, family: list[str] | None) -> No
     if family and not entry.family:
         raise typer.BadParameter(
             f"{model} has its own family; use --model mixture.", param_hint="--family"
+        )
+
+
+def _check_target(model: str, entry: ModelEntry, target: str | None) -> None:
+    if target is not None and not entry.target:
+        able = ", ".join(name for name, other in MODELS.items() if other.target)
+        raise typer.BadParameter(
+            f"{model} predicts no column; it is for: {able}.", param_hint="--target"
+        )
+    if target is None and entry.target:
+        raise typer.BadParameter(
+            f"{model} needs the name of the column to be predicted.", param_hint="--target"
         )
 
 

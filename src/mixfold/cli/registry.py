@@ -25,6 +25,8 @@ class ModelEntry:
         The parameter that ``--factors`` sets; empty if it has none.
     family : str
         The parameter that ``--family`` sets; empty if it has none.
+    target : bool
+        Whether it is fitted to a target, the column that ``--target`` names.
     """
 
     estimator: str
@@ -32,6 +34,7 @@ class ModelEntry:
     summary: str
     factors: str = ""
     family: str = ""
+    target: bool = False
 
     def load(self) -> type[Any]:
         """The estimator class. Imported on use, so that ``--help`` answers at once."""
@@ -62,6 +65,9 @@ MODELS = {
     "categorical-mixture": ModelEntry("CategoricalMixture", "n_components", "groups of codes"),
     "nested-mixture": ModelEntry("NestedMixture", "n_components", "groups of groups"),
     "kmeans": ModelEntry("KMeans", "n_clusters", "groups around centres, hard assignments"),
+    "gaussian-pcp": ModelEntry(
+        "GaussianPCP", "n_clusters", "groups on one plane, their number learned", "n_components"
+    ),
     "ppca": ModelEntry("PPCA", "n_components", "principal axes and noise"),
     "factor-analysis": ModelEntry(
         "FactorAnalysis", "n_components", "factors, and noise of each column"
@@ -74,6 +80,23 @@ MODELS = {
         "n_components",
         "groups with factors and noise of their own",
         "n_factors",
+    ),
+    "supervised-ppca": ModelEntry(
+        "SupervisedPPCA", "n_components", "axes that tell of a --target too", target=True
+    ),
+    "mixture-of-factor-models": ModelEntry(
+        "MixtureOfFactorModels",
+        "n_components",
+        "groups, factors and the classes of a --target",
+        "n_factors",
+        target=True,
+    ),
+    "supervised-mixture-of-ppca": ModelEntry(
+        "SupervisedMixtureOfPPCA",
+        "n_components",
+        "groups, each with axes that tell of a --target",
+        "n_factors",
+        target=True,
     ),
 }
 

@@ -6,19 +6,16 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._set_output import _get_output_config
 
 from mixfold.contracts import Array
 from mixfold.engine.loop import Plan
 from mixfold.estimators import constraints as rule
-from mixfold.estimators import latents
 from mixfold.estimators.fitting import FITTING_RULES
-from mixfold.estimators.latents import LatentEstimator
+from mixfold.estimators.mixed_latents import MixedLatents
 from mixfold.estimators.mixture import MixtureEstimator
 from mixfold.families.factor import FactorFamily, OwnLoadings, TiedLoadings
 from mixfold.families.factor.noise import Noise
 from mixfold.math.low_rank import low_rank
-from mixfold.models import factor_use
 from mixfold.models.factor_starts import FACTOR_STARTS, FactorStart
 from mixfold.models.mixture import Mixture
 
@@ -35,7 +32,7 @@ def _is_factors(value: Any) -> bool:
     return len(counts) > 0 and all(whole.holds(count) for count in counts)
 
 
-class FactorMixture(LatentEstimator, MixtureEstimator):
+class FactorMixture(MixedLatents, MixtureEstimator):
     """Base of MixtureOfPPCA and MixtureOfFactorAnalyzers."""
 
     _shape_names: ClassVar[str] = "n_components or n_factors"
@@ -181,66 +178,6 @@ class FactorMixture(LatentEstimator, MixtureEstimator):
     @abstractmethod
     def _published_noise(self, noise: Array) -> Array:
         """Variances (K, D) in the shape in which users know them."""
-
-    # ------------------------------------------------ latents
-
-    def transform(self, X: Any, per_component: bool = False) -> Array:
-        """Expected latents of the rows.
-
-        Parameters
-        ----------
-        X : as in ``fit``
-        per_component : bool, default=False
-            False: the average over the components, by their probabilities. True: for each
-            component as if the row were its own.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_factors) or (n_samples, n_components, n_factors)
-        """
-        if per_component and _get_output_config("transform", self)["dense"] != "default":
-            raise ValueError(
-                "per_component=True gives an array of three dimensions, which no table can hold; "
-                "call set_output(transform='default') first"
-            )
-        answer = latents.per_component if per_component else latents.expected
-        return np.concatenate(self._inferred(X, answer))
-
-    def inverse_transform(self, Z: Any, components: Any = None) -> Array:
-        """Rows at given latents, without noise.
-
-        Parameters
-        ----------
-        Z : array-like of shape (n_samples, n_factors)
-        components : array-like of int of shape (n_samples,) or int, default=None
-            The component of each row. None: the average over the components by their weights,
-            which is the expected row when only the latents are known.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-        """
-        Z = self._latent_rows(Z)
-        params = self._canonical()
-        shares = np.broadcast_to(params.weights, (len(Z), len(self._params.weights)))
-        if components is not None:
-            chosen = self._chosen(components, len(Z))
-            shares = (chosen[:, None] == np.arange(len(self._params.weights))).astype(float)
-        return factor_use.decode(params, Z, shares).astype(self._dtype)
-
-    def _chosen(self, components: Any, n_rows: int) -> Array:
-        """Components given by a user, one for each of ``n_rows``."""
-        chosen = np.asarray(components)
-        words = (
-            f"components must be a whole number from 0 to n_components - 1 = "
-            f"{len(self._params.weights) - 1}, or one for each of the {n_rows} rows of Z"
-        )
-        if chosen.dtype.kind not in "iu" or chosen.shape not in ((), (n_rows,)):
-            raise ValueError(f"{words}; got {chosen.dtype} of shape {chosen.shape}")
-        bad = chosen[(chosen < 0) | (chosen >= len(self._params.weights))]
-        if bad.size:
-            raise ValueError(f"{words}; got {bad.flat[0]}")
-        return np.broadcast_to(chosen, n_rows)
 
     def _check_state(self) -> None:
         if not self._fits(self._model(self.n_features_in_)):

@@ -43,11 +43,15 @@ ESTIMATORS: dict[str, str] = {
     "CategoricalMixture": "mixfold.estimators.presets",
     "FactorAnalysis": "mixfold.estimators.factor_analysis",
     "GaussianMixture": "mixfold.estimators.gaussian_mixture",
+    "GaussianPCP": "mixfold.estimators.gaussian_pcp",
     "KMeans": "mixfold.estimators.kmeans",
     "MixtureOfFactorAnalyzers": "mixfold.estimators.mixture_of_factor_analyzers",
+    "MixtureOfFactorModels": "mixfold.estimators.mixture_of_factor_models",
     "MixtureOfPPCA": "mixfold.estimators.mixture_of_ppca",
     "NestedMixture": "mixfold.estimators.nested_mixture",
     "PPCA": "mixfold.estimators.ppca",
+    "SupervisedMixtureOfPPCA": "mixfold.estimators.supervised_mixture_of_ppca",
+    "SupervisedPPCA": "mixfold.estimators.supervised_ppca",
 }
 
 

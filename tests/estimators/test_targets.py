@@ -1,0 +1,95 @@
+"""What y is, and how it is encoded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.exceptions import DataConversionWarning
+
+from mixfold.estimators.targets import learned, make_target
+
+NAN = np.nan
+
+
+@pytest.mark.parametrize(
+    ("y", "task"),
+    [
+        ([0, 1, -1, 2], "classification"),
+        (["a", "b", "a"], "classification"),
+        (np.array(["a", None, "b"], dtype=object), "classification"),
+        ([0.0, NAN, 1.0, 5.0], "classification"),
+        ([True, False, True], "classification"),
+        (pd.Series(["a", pd.NA, "b"], dtype="string"), "classification"),
+        (pd.Series(["a", "b", None], dtype="category"), "classification"),
+        ([0.5, 1.0, NAN], "regression"),
+        ([[0.5, 1.0], [2.0, NAN]], "regression"),
+        ([[3, 1], [2, 0]], "regression"),
+        ([[0, 1], [1, 1]], "multilabel"),
+        ([[0.0, 1.0], [NAN, 1.0]], "multilabel"),
+        (sparse.csr_array([[0, 1], [1, 0]]), "multilabel"),
+    ],
+)
+def test_the_task_is_seen_in_the_known_entries(y: Any, task: str) -> None:
+    assert make_target(y).task == task
+
+
+def test_classes_are_numbered_in_order_and_back() -> None:
+    y = np.array(["b", None, "a", "c"], dtype=object)
+    target = make_target(y)
+    assert target.encoded(y).tolist() == [1, -1, 0, 2]
+    assert target.decoded(np.array([2, 0])).tolist() == ["c", "a"]
+    numbers = make_target(np.array([7, -1, 3]))
+    assert numbers.encoded([3, 7, -1]).tolist() == [0, 1, -1]
+    assert numbers.decoded(np.array([0, 1])).dtype.kind == "i"
+
+
+def test_outputs_are_columns_with_nan() -> None:
+    flat = make_target([0.5, NAN, 2.5])
+    assert (flat.n_outputs, flat.flat) == (1, True)
+    np.testing.assert_array_equal(flat.encoded([0.5, NAN, 2.5]), [[0.5], [NAN], [2.5]])
+    assert flat.decoded(np.ones((3, 1))).shape == (3,)
+    column = make_target([[0.5], [2.5]])
+    assert column.decoded(np.ones((3, 1))).shape == (3, 1)
+    masked = np.ma.masked_array([[1.0, 2.5]], [[True, False]])
+    np.testing.assert_array_equal(make_target(masked).encoded(masked), [[NAN, 2.5]])
+    with pytest.raises(ValueError, match="y must have 1 columns, as in the fit; got 2"):
+        flat.encoded([[1.0, 2.0]])
+
+
+def test_rows_of_no_weight_say_nothing() -> None:
+    y, weight = np.array(["a", "b", "only here"]), np.array([1.0, 2.0, 0.0])
+    target, encoded = learned(y, "auto", weight)
+    assert target.classes.tolist() == ["a", "b"]
+    assert encoded.tolist() == [0, 1, -1]
+    _, encoded = learned([1.5, 2.5, 9.0], "auto", weight)
+    np.testing.assert_array_equal(encoded[:, 0], [1.5, 2.5, NAN])
+    with pytest.raises(ValueError, match="1 class only"):
+        learned(y, "auto", np.array([1.0, 0.0, 0.0]))
+    with pytest.raises(ValueError, match="zero in every row"):
+        learned(y, "auto", np.zeros(3))
+
+
+def test_a_column_of_classes_is_told_of_once() -> None:
+    with pytest.warns(DataConversionWarning, match="column-vector") as told:
+        learned(np.array([["a"], ["b"]]), "auto", None)
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.zeros((2, 2, 2)), "1d array"),
+        (5.0, "1d array"),
+        ([1j, 2.0], "Complex data not supported"),
+        ([1.0, np.inf], "infinity"),
+        ([-1, -1], "no known entry"),
+        ([None, None], "no known entry"),
+    ],
+)
+def test_what_y_cannot_be(y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make_target(y)
