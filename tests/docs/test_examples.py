@@ -75,6 +75,7 @@ def test_every_example_is_run_here() -> None:
     assert scripts == {
         "messy_table.py", "larger_than_memory.py", "dask_cluster.py", "eigenfaces.py",
         "mixture_of_factors.py", "codebook_digits.py",
+        "half_labelled_digits.py",
     }  # fmt: skip
 
 
@@ -131,6 +132,14 @@ def test_codebook_digits(tmp_path: Path) -> None:
     assert _number(r"from the sum of centres: ([\d.]+)", out) < 3 * chance
     assert _number(r"of those within groups: ([\d.]+)", out) == pytest.approx(1, abs=0.05)
     assert _is_picture(tmp_path / "codebook-digits.png")
+
+
+def test_half_labelled_digits(tmp_path: Path) -> None:
+    out = _run("half_labelled_digits.py", tmp_path, "half-labelled-digits.png")
+    planes = [float(share) for share in re.findall(r"in the plane of \w+: ([\d.]+)", out)]
+    assert len(planes) == 3 and planes[1] > planes[0] and planes[2] > planes[0]
+    assert all(float(share) > 0.9 for share in re.findall(r"itself: ([\d.]+)", out))
+    assert _is_picture(tmp_path / "half-labelled-digits.png")
 
 
 # ------------------------------------------------ code in documents
