@@ -31,6 +31,7 @@ class Comparison(StrEnum):
     factor_impute = "impute"
     bayes = "bayes"
     counts = "counts"
+    supervised = "supervised"
 
 
 def main(

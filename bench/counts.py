@@ -30,7 +30,7 @@ def corpus(options: Options) -> tuple[str, Any]:
     """Words of four newsgroups, or documents that are drawn."""
     content = real(options, "newsgroup4.npz")
     if content is None:
-        return "drawn (4,000, 8,000)", _drawn(4000, 8000, 70, 4)
+        return "drawn (4,000, 8,000)", drawn(4000, 8000, 70, 4)
     X = sparse.csr_matrix(
         (content["data"].astype(float), content["indices"], content["indptr"]),
         shape=tuple(content["shape"]),
@@ -38,7 +38,7 @@ def corpus(options: Options) -> tuple[str, Any]:
     return f"newsgroup4 ({X.shape[0]:,}, {X.shape[1]:,})", X
 
 
-def _drawn(n: int, n_words: int, length: int, n_topics: int) -> Any:
+def drawn(n: int, n_words: int, length: int, n_topics: int) -> Any:
     """Documents of one topic each, whose words have frequencies like 1 / rank."""
     rng = np.random.default_rng(0)
     law = 1 / np.arange(1, n_words + 1)

@@ -16,6 +16,8 @@ from mixfold.experiments.registry import DATA_VARIABLE
 def check_data(name: str, files: Iterable[DataFile], folder: Path | None) -> Path:
     """The folder, if every file is in it; asked before the work, not in the middle of it.
 
+    Optional files may be missing, but not all of the files.
+
     Parameters
     ----------
     name : str
@@ -29,8 +31,9 @@ def check_data(name: str, files: Iterable[DataFile], folder: Path | None) -> Pat
     FileNotFoundError
         Names each missing file, what it should hold, and how to say where it is.
     """
-    missing = [file for file in files if folder is None or not (folder / file.name).is_file()]
-    if not missing:
+    asked_for = tuple(files)
+    missing = [f for f in asked_for if folder is None or not (folder / f.name).is_file()]
+    if len(missing) < max(1, len(asked_for)) and all(file.optional for file in missing):
         return Path() if folder is None else folder
     if folder is None:
         place = f"name its folder with --data DIR or the environment variable {DATA_VARIABLE}"

@@ -26,11 +26,15 @@ class DataFile:
         What is in it: arrays, shapes, units.
     origin : str
         Where the numbers come from, so that a reader can obtain or rebuild the file.
+    optional : bool
+        Whether the table can do without it, and says what it leaves out; it needs one file at
+        least.
     """
 
     name: str
     content: str
     origin: str
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)

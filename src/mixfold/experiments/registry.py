@@ -31,6 +31,9 @@ EXPERIMENTS = {
     "mfm-ppca-faces": Entry(
         "mfm_ppca_faces", "PPCA and its mixtures on the faces of two people (source 000, table 5.5)"
     ),
+    "mfm-faces": Entry(
+        "mfm_faces", "Factors, clusters and classes of two people's faces (source 000, table 5.4)"
+    ),
     "digits-mixtures": Entry(
         "digits_mixtures", "Gaussian mixtures on twos and threes (source 003, figures 13-15)"
     ),
@@ -40,6 +43,16 @@ EXPERIMENTS = {
     ),
     "vb-toy": Entry(
         "vb_toy", "The bound before and after learning the prior (source 004, section 2.2.4)"
+    ),
+    "sppca-multiclass": Entry(
+        "sppca_multiclass", "Supervised PPCA of faces and texts (source 004, table 7.3)"
+    ),
+    "sppca-multilabel": Entry(
+        "sppca_multilabel", "Supervised PPCA of genes with several labels (source 004, table 7.4)"
+    ),
+    "sppca-half-labelled": Entry(
+        "sppca_half_labelled",
+        "When labels move the axes (source 004, chapter 7, a setting of our own)",
     ),
 }
 
