@@ -176,8 +176,8 @@ def _checks(cells: tuple[Cell, ...], outcomes: dict[str, list[runs.Outcome]]) ->
         if name in REFERENCE:
             agree.append(within_errors(name, mine, REFERENCE[name]))
     alike = tuple(name for name in outcomes if name in REFERENCE)  # many rows beside the labels
-    return (*agree, _tens_of_steps(outcomes), _whitening(places, alike),
-            *_orders(places, tuple(outcomes)))  # fmt: skip
+    white = [_whitening(places, alike)] if alike else []
+    return (*agree, _tens_of_steps(outcomes), *white, *_orders(places, tuple(outcomes)))
 
 
 def _tens_of_steps(outcomes: dict[str, list[runs.Outcome]]) -> Check:
