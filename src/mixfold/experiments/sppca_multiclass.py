@@ -13,7 +13,8 @@ from mixfold.experiments.data import check_data
 from mixfold.experiments.experiment import Experiment, Progress
 from mixfold.experiments.labelled_sets import SETS, few_labelled, load_set, present
 from mixfold.experiments.projections import principal_scores
-from mixfold.experiments.reference import Reference, within_errors
+from mixfold.experiments.reference import within_errors
+from mixfold.experiments.sppca_published import PUBLISHED, REFERENCE
 from mixfold.experiments.table import Cell, Check, Column, Table
 
 DIMS = (5, 10, 20)
@@ -33,56 +34,6 @@ COLUMNS = (
     Column("S2PPCA", "all rows, both noises learned", form=".4f"),
     Column("S2PPCA held", "all rows, both noises held at 1e-5", form=".4f"),
 )
-# by set and column: mean errors at d = 5, 10, 20
-PUBLISHED = {
-    "Yale": {"FULL": (0.5656,) * 3, "PCA": (0.6690, 0.5993, 0.5437),
-             "ridge LDA": (0.6133, 0.5279, 0.5793), "PLS": (0.6440, 0.5698, 0.5216),
-             "SPPCA": (0.7007, 0.6101, 0.5093), "S2PPCA": (0.7121, 0.5916, 0.5001)},
-    "ORL": {"FULL": (0.3308,) * 3, "PCA": (0.5593, 0.4049, 0.3323),
-            "ridge LDA": (0.5302, 0.3625, 0.2944), "PLS": (0.5505, 0.4048, 0.3366),
-            "SPPCA": (0.5459, 0.3832, 0.3271), "S2PPCA": (0.5287, 0.3509, 0.2755)},
-    "YaleB": {"FULL": (0.6360,) * 3, "PCA": (0.9895, 0.9308, 0.8304),
-              "ridge LDA": (0.5328, 0.3846, 0.3004), "PLS": (0.9546, 0.8762, 0.7695),
-              "SPPCA": (0.9701, 0.7976, 0.5619), "S2PPCA": (0.9800, 0.7986, 0.5652)},
-    "11 Tumours": {"FULL": (0.3161,) * 3, "PCA": (0.5409, 0.3682, 0.3267),
-                   "ridge LDA": (0.4505, 0.3926, 0.3926),
-                   "SPPCA": (0.5226, 0.3801, 0.4470), "S2PPCA": (0.5130, 0.3297, 0.3012)},
-    "14 Tumours": {"FULL": (0.6084,) * 3, "PCA": (0.7363, 0.6868, 0.6379),
-                   "ridge LDA": (0.7161, 0.6212, 0.5822),
-                   "SPPCA": (0.7312, 0.6322, 0.5669), "S2PPCA": (0.7138, 0.6120, 0.5674)},
-    "Lung": {"FULL": (0.3680,) * 3, "PCA": (0.3768, 0.3493, 0.3584),
-             "ridge LDA": (0.3225, 0.3225, 0.3225),
-             "SPPCA": (0.4287, 0.6235, 0.6487), "S2PPCA": (0.3896, 0.3517, 0.4092)},
-    "TDT2": {"FULL": (0.1875,) * 3, "PCA": (0.6664, 0.5531, 0.4582),
-             "ridge LDA": (0.7834, 0.6878, 0.1524),
-             "SPPCA": (0.6236, 0.5346, 0.1566), "S2PPCA": (0.3686, 0.2794, 0.1520)},
-    "20News": {"FULL": (0.6135,) * 3, "PCA": (0.9070, 0.9039, 0.9160),
-               "ridge LDA": (0.9140, 0.8943, 0.8001),
-               "SPPCA": (0.9030, 0.8931, 0.6254), "S2PPCA": (0.9126, 0.8548, 0.6568)},
-}  # fmt: skip
-# computed once with other code on other splits of the same files, in the order of the columns
-REFERENCE = {
-    "Yale": Reference(30, (
-        (0.5733,) * 3, (0.6817, 0.6089, 0.5560), (0.7059, 0.6210, 0.5363),
-        (0.5827, 0.4852, 0.4281), (0.6635, 0.5736, 0.5252), (0.7067, 0.6541, 0.5960),
-        (0.6825, 0.5847, 0.5328), (0.7052, 0.6193, 0.5351), (0.7027, 0.6141, 0.5311))),
-    "ORL": Reference(15, (
-        (0.3404,) * 3, (0.5619, 0.4092, 0.3446), (0.5379, 0.3550, 0.2906),
-        (0.3935, 0.2875, 0.2513), (0.5606, 0.4173, 0.3481), (0.5533, 0.4042, 0.3525),
-        (0.5421, 0.3885, 0.3275), (0.5381, 0.3548, 0.2900), (0.5325, 0.3546, 0.2867))),
-    "YaleB": Reference(10, (
-        (0.6280,) * 3, (0.9889, 0.9316, 0.8270), (0.9781, 0.7741, 0.5130),
-        (0.3821, 0.2915, 0.2588), (0.9518, 0.8615, 0.7582), (0.9723, 0.7996, 0.5535),
-        (0.9056, 0.6827, 0.4778), (0.9781, 0.7751, 0.5147), (0.9775, 0.7698, 0.5087))),
-    "TDT2": Reference(10, (
-        (0.1824,) * 3, (0.2553, 0.1861, 0.1277), (0.2571, 0.2046, 0.1566),
-        (0.6103, 0.4119, 0.0753), (0.5552, 0.3759, 0.1097), (0.5971, 0.4323, 0.3942),
-        (0.5487, 0.3800, 0.2688), (0.2571, 0.2045, 0.1563), (0.2574, 0.2053, 0.1581))),
-    "20News": Reference(10, (
-        (0.5875,) * 3, (0.6748, 0.5902, 0.5368), (0.6735, 0.5925, 0.5502),
-        (0.8823, 0.8688, 0.5680), (0.8737, 0.8540, 0.5447), (0.8954, 0.8856, 0.8861),
-        (0.8727, 0.8451, 0.6608), (0.6735, 0.5923, 0.5497), (0.6710, 0.5895, 0.5444))),
-}  # fmt: skip
 NOTES = (
     "With many more columns than outputs, and noises learned, labels hardly move the axes: S2PPCA "
     "then is whitened PCA, and whitening alone is its gain over PCA.",
