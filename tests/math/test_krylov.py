@@ -139,3 +139,54 @@ def test_a_start_saves_passes(rng: np.random.Generator) -> None:
 def test_a_wrong_number_of_pairs_is_refused(k: int, rng: np.random.Generator) -> None:
     with pytest.raises(ValueError, match=f"from 1 to the size of the operator, 10; got {k}"):
         leading_eigenpairs(lambda Q: Q, 10, k, rng)
+
+
+# ------------------------------------------------ narrow blocks
+
+
+@pytest.mark.parametrize("name", SPECTRA)
+def test_narrow_blocks_find_the_same_pairs(name: str, rng: np.random.Generator) -> None:
+    values = SPECTRA[name]
+    S, V = matrix(values, rng)
+    apply, calls = counted(S)
+    found = leading_eigenpairs(apply, 300, 12, rng, max_passes=100, width=4)
+    assert found.converged and found.passes == len(calls)
+    assert calls[0] == 4  # the first ones are narrow
+    np.testing.assert_allclose(found.values, values[:12], rtol=1e-10)
+    assert np.sin(subspace_angles(found.vectors, V[:, :12])[0]) < 2e-5
+
+
+@pytest.mark.parametrize("times", [2, 5, 9, 20])
+def test_equal_values_beyond_the_width_are_all_found(times: int, rng: np.random.Generator) -> None:
+    values = np.sort(np.r_[np.repeat([5.0, 3.0], times), np.linspace(1, 0.1, 100)])[::-1]
+    S, _ = matrix(values, rng)
+    found = leading_eigenpairs(lambda Q: S @ Q, len(S), 2 * times + 1, rng, max_passes=200, width=3)
+    assert found.converged
+    np.testing.assert_allclose(found.values, values[: 2 * times + 1], rtol=1e-9)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3, 30])
+@pytest.mark.parametrize("k", [1, 4, 39, 40])
+def test_narrow_blocks_without_full_rank(rank: int, k: int, rng: np.random.Generator) -> None:
+    values = np.r_[np.arange(rank, 0, -1.0), np.zeros(40 - rank)]
+    S, _ = matrix(values, rng)
+    found = leading_eigenpairs(lambda Q: S @ Q, 40, k, rng, max_passes=60, width=2)
+    assert found.converged
+    real = min(k, rank)
+    np.testing.assert_allclose(found.values[:real], values[:real], atol=1e-11)
+    np.testing.assert_allclose(found.values[real:], 0.0, atol=1e-11)
+    wanted = found.vectors[:, : len(found.values)]
+    np.testing.assert_allclose(wanted.T @ wanted, np.eye(wanted.shape[1]), atol=1e-10)
+
+
+def test_watch_sees_residuals_fall_and_can_end_the_search(rng: np.random.Generator) -> None:
+    S, _ = matrix(SPECTRA["slow"], rng)
+    seen: list[tuple[int, float]] = []
+
+    def watch(passes: int, worst: float) -> bool:
+        seen.append((passes, worst))
+        return len(seen) == 3
+
+    found = leading_eigenpairs(lambda Q: S @ Q, 300, 12, rng, max_passes=30, watch=watch)
+    assert not found.converged and found.passes == seen[-1][0]
+    assert len(seen) == 3 and seen[-1][1] < seen[0][1]

@@ -55,6 +55,31 @@ def path() -> Rule:
     return Rule("a path", lambda v: isinstance(v, str) or hasattr(v, "__fspath__"))
 
 
+def share() -> Rule:
+    return Rule(
+        "a number between 0 and 1",
+        lambda v: isinstance(v, Real) and not isinstance(v, bool) and 0 < float(v) < 1,
+    )
+
+
+def values() -> Rule:
+    return Rule(
+        "values by class",
+        lambda v: isinstance(v, dict | list | tuple) or hasattr(v, "__array__"),
+    )
+
+
+def splits() -> Rule:
+    return Rule(
+        "an object with split or pairs of row numbers",
+        lambda v: isinstance(v, list | tuple) or (hasattr(v, "split") and not isinstance(v, str)),
+    )
+
+
+def function(of: str) -> Rule:
+    return Rule(f"a function {of}", callable)
+
+
 def anything() -> Rule:
     return Rule("anything", lambda v: True)
 
