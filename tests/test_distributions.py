@@ -333,6 +333,7 @@ def test_answers_cannot_change_the_law() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"weights": [1e200, 0.0]}, r"standard deviation is 1\.\d+e\+200. With kind=.truncated"),
         ({"cov": [[1.0, 2.0], [2.0, 1.0]]}, r"cov must be positive definite.*-1\. Add a small"),
         ({"cov": [[1.0, 0.2], [0.3, 1.0]]}, r"cov must be symmetric.*0\.1"),
         ({"cov": np.eye(3)}, r"cov must have the shape \(2, 2\).*\(3, 3\)"),

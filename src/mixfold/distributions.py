@@ -22,6 +22,8 @@ __all__ = ["SquashedNormal"]
 
 # the variance of the noise that is added to the score before its sign is taken
 _NOISE = {"squashed": 1.0, "truncated": 0.0}
+# of the score, whose variance must be finite
+_LARGEST_SCALE = 1e150
 # a draw of exactly zero would be the end of the support
 _LEAST_UNIFORM = 2.0**-54
 
@@ -119,6 +121,12 @@ class SquashedNormal:
         # in white coordinates the gradient of w'z + b is L'w
         gradient = self._L.T @ self._w
         norm = math.hypot(*gradient)
+        if not norm < _LARGEST_SCALE and self._noise > 0:
+            raise ValueError(
+                f"weights must be such that the score w'z + b has a finite variance, but its "
+                f'standard deviation is {norm:.3g}. With kind="truncated" their scale does not '
+                "matter, and the law is the same to all digits."
+            )
         self._q = float(self._w @ self._m) + self._b
         # the only direction of which the label says anything, and its image in z
         self._unit = gradient / norm if norm > 0 else gradient

@@ -31,6 +31,11 @@ NAN = np.nan
         ([[0, 1], [1, 1]], "multilabel"),
         ([[0.0, 1.0], [NAN, 1.0]], "multilabel"),
         (sparse.csr_array([[0, 1], [1, 0]]), "multilabel"),
+        ([[0, -1], [1, 1]], "multilabel"),
+        ([[5, -1], [1, 1]], "regression"),
+        ([[0, None], [1, 1]], "multilabel"),
+        ([[0.5, None], [1, 1]], "regression"),
+        (pd.DataFrame({"a": [0, None], "b": [1, 1]}, dtype="Int64"), "multilabel"),
     ],
 )
 def test_the_task_is_seen_in_the_known_entries(y: Any, task: str) -> None:
@@ -45,6 +50,40 @@ def test_classes_are_numbered_in_order_and_back() -> None:
     numbers = make_target(np.array([7, -1, 3]))
     assert numbers.encoded([3, 7, -1]).tolist() == [0, 1, -1]
     assert numbers.decoded(np.array([0, 1])).dtype.kind == "i"
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        ["b", NAN, "a", None],
+        np.ma.masked_array(["b", "x", "a", "x"], [False, True, False, True]),
+        pd.Series(["b", NAN, "a", None]),
+        pd.Categorical(["b", None, "a", None]),
+        pd.Series([1, None, 0, -1], dtype="Int64"),
+        np.ma.masked_array([1, 7, 0, -1], [False, True, False, False]),
+        np.array([1, -1, 0, None], dtype=object),
+        np.array([1, -1, 0, pd.NA], dtype=object),
+        np.array([True, None, False, None], dtype=object),
+    ],
+)
+def test_marks_of_the_unknown_are_no_classes(y: Any) -> None:
+    target = make_target(y)
+    assert len(target.classes) == 2
+    assert target.classes.dtype.kind in "Uib"
+    assert target.encoded(y).tolist() == [1, -1, 0, -1]
+
+
+def test_minus_one_is_unknown_among_labels_but_a_number_in_regression() -> None:
+    y = np.array([[0, -1], [1, 1]])
+    np.testing.assert_array_equal(make_target(y).encoded(y), [[0, NAN], [1, 1]])
+    assert make_target(y, "regression").encoded(y).tolist() == [[0, -1], [1, 1]]
+    objects = y.astype(object)
+    assert make_target(objects, "regression").encoded(objects).tolist() == [[0, -1], [1, 1]]
+
+
+def test_text_that_numpy_made_of_nan_is_told_of() -> None:
+    with pytest.warns(UserWarning, match="the text 'nan', which is taken for a class"):
+        assert len(make_target(np.array(["a", "b", NAN])).classes) == 3
 
 
 def test_outputs_are_columns_with_nan() -> None:
@@ -88,6 +127,8 @@ def test_a_column_of_classes_is_told_of_once() -> None:
         ([1.0, np.inf], "infinity"),
         ([-1, -1], "no known entry"),
         ([None, None], "no known entry"),
+        ([[NAN, NAN], [NAN, NAN]], "no known entry"),
+        (np.array(["a", 1, "b"], dtype=object), "mixes text, such as 'a', and other values.* 1;"),
     ],
 )
 def test_what_y_cannot_be(y: Any, message: str) -> None:

@@ -96,11 +96,15 @@ def test_the_picture_shows_latents_and_the_border(small: Table) -> None:
     assert small.draw is not None
     small.draw(figure)
     left, right = figure.axes
-    border = left.lines[0].get_xdata()[0]  # type: ignore[index]
-    clouds = [np.asarray(cloud.get_offsets()) for cloud in left.collections]
-    assert sum(map(len, clouds)) == people.IMAGES
-    sides = [np.mean(cloud[:, 0] > border) for cloud in clouds]
-    assert abs(sides[0] - sides[1]) > 0.9
+    cloud, border = left.collections
+    at, first = np.asarray(cloud.get_offsets()), cloud.get_facecolors()[:, 0]
+    assert len(at) == people.IMAGES
+    (line,) = border.get_paths()
+    right_of = at[:, 0] > line.vertices[0, 0]
+    sides = [right_of[first == colour].mean() for colour in np.unique(first)]
+    assert len(sides) == 2 and abs(sides[0] - sides[1]) > 0.9
+    texts = [text.get_text() for text in left.get_legend().get_texts()]
+    assert texts == ["9", "11", "discriminant"]
     assert len(right.get_yticklabels()) == 4
 
 

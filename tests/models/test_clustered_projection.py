@@ -285,3 +285,12 @@ def test_a_cluster_may_have_no_spread(rng):
     model, (rows, labels) = case.model, case.model.sample(params, 50, rng)
     assert np.isfinite(model.log_joint(model.prepare(params), Block(rows))).all()
     assert set(labels) == {0, 1}
+
+
+def test_the_prior_of_a_cluster_is_its_part_of_the_space():
+    whole = VariationalBayes().prior(3, 8, variance=2.0, scale=5.0)
+    np.testing.assert_allclose(whole.scatter, 2.0 * 8 ** (-2 / 3) * np.eye(3))
+    assert whole.degrees == 5
+    # what is given is in units of the data, of which the latents' unit is ``scale``
+    given = VariationalBayes(scatter=50.0).prior(3, 8, variance=2.0, scale=5.0)
+    np.testing.assert_allclose(given.scatter, 2.0 * np.eye(3))

@@ -11,6 +11,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from sklearn.decomposition import FactorAnalysis
 
+from mixfold import MixtureOfFactorModels, SupervisedMixtureOfPPCA, SupervisedPPCA
 from mixfold.plots import plot_latents
 
 N, K = 90, 3
@@ -211,3 +212,68 @@ def test_a_single_factor_and_an_empty_component_are_named(rng: np.random.Generat
         plot_latents(Figure().subplots(), model, X[:, :1])
     with pytest.raises(ValueError, match="none of the rows is of component 2"):
         plot_latents(Figure().subplots(), model, X[X[:, 0] < 0], component=2)
+
+
+def two_groups(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows of two far groups with three classes in each, the groups and the classes."""
+    group = np.arange(120) % 2
+    z = rng.normal(size=(120, 2))
+    axes = rng.normal(size=(2, 5, 2))
+    X = np.einsum("nij,nj->ni", axes[group], z) + 30.0 * group[:, None]
+    return X + 0.1 * rng.normal(size=X.shape), group, np.digitize(z[:, 0], [-0.5, 0.5])
+
+
+@pytest.mark.parametrize("kind", [MixtureOfFactorModels, SupervisedMixtureOfPPCA])
+def test_components_of_supervised_mixtures_are_not_their_classes(
+    rng: np.random.Generator, kind: Any
+) -> None:
+    X, group, classes = two_groups(rng)
+    model = kind(2, 2, random_state=0).fit(X, classes)
+    found = model.predict_component(X)
+    assert len({*zip(found, group, strict=True)}) == 2  # the groups, in some order
+    ax = Figure().subplots()
+    points, ellipses = plot_latents(ax, model, X)
+    Z = model.transform(X)
+    assert coloured(points) == {to_rgb(f"C{k}"): rows(Z[found == k], 0, 1) for k in range(2)}
+    for k, ellipse in enumerate(ellipses):
+        np.testing.assert_allclose(mahalanobis(ellipse, Z[found == k]), 2)
+    assert legend(ax) == ["component 0", "component 1", "2 standard deviations"]
+    _, ellipses = plot_latents(Figure().subplots(), model, X, labels=classes)
+    assert len(ellipses) == 2
+
+
+def test_one_component_is_drawn_at_its_own_factors(rng: np.random.Generator) -> None:
+    X, group, classes = two_groups(rng)
+    X = X - 30.0 * group[:, None] + rng.normal(size=X.shape)  # the groups lie upon each other
+    model = MixtureOfFactorModels(2, 2, random_state=0).fit(X, classes)
+    mine = model.predict_component(X) == 1
+    own = model.transform(X, per_component=True)[mine, 1]
+    assert 3 < mine.sum() < 117 and np.abs(own - model.transform(X)[mine]).max() > 0.1
+    points, _ = plot_latents(Figure().subplots(), model, X, component=1)
+    assert coloured(points) == {to_rgb("C1"): rows(own, 0, 1)}
+
+
+@pytest.mark.parametrize(
+    "model", [MixtureOfFactorModels(1, 2), SupervisedMixtureOfPPCA(1, 2), SupervisedPPCA(2)]
+)
+def test_a_single_component_is_one_group(rng: np.random.Generator, model: Any) -> None:
+    X, _, classes = two_groups(rng)
+    model.fit(X, np.array(["a", "b", "c"])[classes])
+    ax = Figure().subplots()
+    points, (single,) = plot_latents(ax, model, X)
+    Z = model.transform(X)
+    assert coloured(points) == {to_rgb("C0"): rows(Z, 0, 1)}
+    np.testing.assert_allclose(mahalanobis(single, Z), 2)
+    assert legend(ax) == ["2 standard deviations"]
+    _, ellipses = plot_latents(Figure().subplots(), model, X, labels=classes)
+    assert len(ellipses) == 3
+
+
+def test_whole_numbers_that_are_floats_have_no_point_in_the_legend(
+    rng: np.random.Generator,
+) -> None:
+    X = rng.normal(size=(90, 2))
+    ax = Figure().subplots()
+    model = SimpleNamespace(transform=lambda X: X)
+    plot_latents(ax, model, X, labels=np.array([7.0, 10.0, np.nan] * 30))
+    assert legend(ax)[:3] == ["7", "10", "unlabelled"]

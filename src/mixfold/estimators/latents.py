@@ -29,12 +29,17 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Density
         self._holes = bool((pilot.observed < pilot.total_rows).any())
 
     @property
+    def _n_columns(self) -> int:
+        """Number of columns of the model: those of X, unless it is fitted to a map of the rows."""
+        return int(self.n_features_in_)
+
+    @property
     def _n_features_out(self) -> int:
         return int(self._params.components.n_factors)
 
     def _canonical(self) -> MixtureParams:
         """The parameters in the latent coordinates in which all answers are given."""
-        family = self._model(self.n_features_in_).family
+        family = self._model(self._n_columns).family
         assert isinstance(family, FactorFamily)
         loadings = self._params.components.loadings
         # known columns untie what is left of the loadings, if the noise of the components differs
@@ -44,7 +49,7 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Density
 
     def _reading(self) -> tuple[Mixture, MixtureReading]:
         check_is_fitted(self)
-        model = self._model(self.n_features_in_)
+        model = self._model(self._n_columns)
         return model, model.prepare(self._canonical())
 
     def __sklearn_tags__(self) -> Any:

@@ -276,6 +276,7 @@ class MixtureOfFactorModels(LabelledMixture):
 
     def _learned_outputs(self, y: Any, weight: Array | None) -> Array:
         values = as_target(y)
+        # (scikit-learn wants nothing but NaN to be refused)
         if values.dtype.kind == "f" or not unknown(values).all():
             return super()._learned_outputs(y, weight)
         # no row has a class: a mixture of factor models without labels

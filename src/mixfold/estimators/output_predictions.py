@@ -51,6 +51,8 @@ class OutputPredictions(SupervisedEstimator):
             Regression: also give how far off it may be, noise included.
         y : as in ``fit``, optional
             What is known of the outputs, NaN elsewhere: the others are predicted from it too.
+            Classes and labels that are known stay as they are; for numbers that are known there
+            is what another measurement of them is expected to be.
 
         Returns
         -------
@@ -82,11 +84,16 @@ class OutputPredictions(SupervisedEstimator):
         return np.where(self._coding.seen, out, np.nan)
 
     def _predicted(self, X: Any, y: Any = None) -> Array:
+        if self._target.task == "regression":
+            return self._unscaled(np.concatenate(self._predictive(X, _expected, y)))
         if self._target.task == "classification":
-            return self._class_scores(X, y).argmax(axis=1)
-        if self._target.task == "multilabel":
-            return (self._label_probabilities(X, y) > 0.5).astype(np.int64)
-        return self._unscaled(np.concatenate(self._predictive(X, _expected, y)))
+            found = self._class_scores(X, y).argmax(axis=1)
+        else:
+            found = (self._label_probabilities(X, y) > 0.5).astype(np.int64)
+        if y is None:
+            return found
+        known = self._target.encoded(self._asked_target(X, y))
+        return np.where(known >= 0, known, found).astype(np.int64)  # (NaN is not >= 0)
 
     def _class_scores(self, X: Any, y: Any = None) -> Array:
         """ln P(class | row) (n, C)."""
@@ -150,7 +157,7 @@ class OutputPredictions(SupervisedEstimator):
             Drawn given the rows, in the form in which y was given to ``fit``.
         """
         rng = self._generator(n_samples, random_state)
-        model = self._model(self.n_features_in_)
+        model = self._model(self._n_columns)
         X = model.sample(use.of_inputs(self._params), n_samples, rng)[0].astype(self._dtype)
         source = open_source(X)
         task = self._target.task

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -20,6 +19,7 @@ from mixfold.estimators import constraints as rule
 from mixfold.estimators.answers import shaped
 from mixfold.estimators.fitting import FITTING_RULES
 from mixfold.estimators.latents import LatentEstimator
+from mixfold.estimators.target_scores import target_score
 from mixfold.estimators.targets import Target, learned
 from mixfold.families.factor import FactorFamily
 from mixfold.math.softmax import normalise
@@ -98,7 +98,7 @@ class SupervisedEstimator(LatentEstimator):
 
     def _fits(self, model: Mixture) -> bool:
         components = self._params.components
-        return bool(components.loadings.shape[:2] == (self._n_mixed, self.n_features_in_))
+        return bool(components.loadings.shape[:2] == (self._n_mixed, self._n_columns))
 
     # ------------------------------------------------ fitting
 
@@ -110,9 +110,9 @@ class SupervisedEstimator(LatentEstimator):
         X : array-like, sparse matrix, table, path or Dask collection
             Rows are samples, columns features; NaN or null marks a missing entry.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs), or str
-            Classes, labels or numbers. Unknown ones are -1 among whole numbers, NaN or None
-            otherwise. For tables and files also the name of a column, which is then not a
-            feature.
+            Classes, labels or numbers. NaN and None are unknown, and so is -1 among classes and
+            labels that are integers. For tables and files also the name of a column, which is
+            then not a feature.
         sample_weight : array-like of shape (n_samples,) or str, optional
             Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
             the name of a column, which is then not a feature.
@@ -185,14 +185,14 @@ class SupervisedEstimator(LatentEstimator):
 
     def _turned(self) -> SupervisedParams:
         """The parameters in the latent coordinates in which all answers are given."""
-        return use.canonical(self._joint(self.n_features_in_), self._params)
+        return use.canonical(self._joint(self._n_columns), self._params)
 
     def _canonical(self) -> MixtureParams:
         return use.of_inputs(self._turned())
 
     def _joint_reading(self) -> tuple[SupervisedModel, SupervisedReading]:
         check_is_fitted(self)
-        model = self._joint(self.n_features_in_)
+        model = self._joint(self._n_columns)
         return model, model.prepare(self._turned())
 
     def _with_rows(self, X: Any, task: Any, y: Any = None, weight: Any = None) -> list[Any]:
@@ -223,11 +223,12 @@ class SupervisedEstimator(LatentEstimator):
         return self._target.decoded(self._predicted(X))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Accuracy of the classes (of all labels of a row at once), or R^2 of the outputs."""
+        """Accuracy of the classes (of all labels of a row at once), or R^2 of the outputs.
+
+        What is unknown of y, as in ``fit``, does not count.
+        """
         y = self._asked_target(X, self._required(y))
-        predicted = self.predict(X)
-        measure = r2_score if self._target.task == "regression" else accuracy_score
-        return float(measure(y, predicted, sample_weight=sample_weight))
+        return target_score(self._target, y, self.predict(X), sample_weight)
 
     @property
     def _is_likelihood(self) -> bool:
@@ -260,7 +261,7 @@ class SupervisedEstimator(LatentEstimator):
         return float(weight @ found), float(weight.sum())
 
     def _n_parameters(self) -> int:
-        return self._joint(self.n_features_in_).n_free(self.n_features_in_)
+        return self._joint(self._n_columns).n_free(self._n_columns)
 
     # ------------------------------------------------ scikit-learn and files
 
@@ -279,7 +280,7 @@ class SupervisedEstimator(LatentEstimator):
         return tags
 
     def _check_state(self) -> None:
-        if not isinstance(self._target, Target) or not self._fits(self._model(self.n_features_in_)):
+        if not isinstance(self._target, Target) or not self._fits(self._model(self._n_columns)):
             raise ValueError("parameters of another shape than the settings declare")
         self._publish_params()
 

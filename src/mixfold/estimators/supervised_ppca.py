@@ -6,25 +6,26 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 
-from mixfold.contracts import Array, Block, Event, Executor, Pilot, Source
-from mixfold.engine.random import seed_from
+from mixfold.contracts import Array, Block, Executor, Pilot, Source
 from mixfold.estimators import constraints as rule
 from mixfold.estimators import latents
 from mixfold.estimators.answers import shaped
-from mixfold.estimators.supervised_gaussian import GaussianOutputEstimator
+from mixfold.estimators.closed_outputs import ClosedOutputs
+from mixfold.estimators.feature_coordinates import (
+    FEATURE_RULES,
+    FeatureCoordinates,
+    of_columns,
+)
 from mixfold.math.low_rank import low_rank
 from mixfold.models import factor_use
-from mixfold.models.spectral_sums import MissingEntries
-from mixfold.models.supervised import profile, use
+from mixfold.models.supervised import use
 from mixfold.models.supervised.gaussian_starts import all_rows_axes
 from mixfold.models.supervised.model import SupervisedModel, SupervisedReading
 
-# order of a matrix that may be decomposed a hundred times, unasked and if asked for
-_QUICK, _LARGEST = 400, 2000
 
-
-class SupervisedPPCA(GaussianOutputEstimator):
+class SupervisedPPCA(FeatureCoordinates, ClosedOutputs):
     """Supervised probabilistic PCA; with rows whose outputs are unknown, semi-supervised.
 
     The generative model of a row x with outputs y and d factors z is
@@ -44,6 +45,25 @@ class SupervisedPPCA(GaussianOutputEstimator):
     ----------
     n_components : int, default=2
         Number of factors d.
+    kernel : {'linear', 'rbf', 'poly', 'cosine', 'laplacian', 'precomputed'}, callable or None, \
+default=None
+        None and 'linear': x is the row itself. Otherwise x is what the kernel makes of the row, a
+        point of a space that is never entered; of it the model has the coordinates in the span of
+        the rows that it was fitted to, whose products are those of the kernel (see Notes).
+        'precomputed': X holds the products of all pairs of rows for ``fit``, afterwards those of
+        rows with all rows of the fit. A callable takes two matrices of rows and gives the matrix
+        of their products. Rows must be complete.
+    gamma : float, 'scale' or None, default=None
+        Of 'rbf', 'poly' and 'laplacian', as in scikit-learn: None is 1 / n_features; 'scale' is
+        divided by the variance of all entries, too.
+    degree : int, default=3
+        Of 'poly'.
+    coef0 : float, default=1.0
+        Of 'poly'.
+    landmarks : int or None, default=None
+        Rows, drawn at random, in whose span the features of all rows are looked at (Nystroem's
+        method): needed for more than 4000 rows; without a kernel of no use. None: all of them,
+        which leaves nothing out.
     task : {'auto', 'classification', 'multilabel', 'regression'}, default='auto'
         What y is. 'auto' decides as scikit-learn's ``type_of_target`` on the known entries: text,
         and whole numbers in one column, are classes; columns of 0 and 1 are labels; all else is
@@ -96,6 +116,7 @@ class SupervisedPPCA(GaussianOutputEstimator):
     Attributes
     ----------
     mean_ : ndarray of shape (n_features,)
+        With a kernel, here and below, of the coordinates, (n_coordinates,).
     loadings_ : ndarray of shape (n_features, n_components)
         Of the columns. The axes are those of what columns and outputs tell of the factors
         together, most first; the largest entry of each column is positive.
@@ -119,6 +140,16 @@ class SupervisedPPCA(GaussianOutputEstimator):
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    Notes
+    -----
+    With a kernel the coordinates of all rows are their scores of kernel PCA, at most n_samples - 1
+    of them; with fewer landmarks than rows one for each landmark. Noise is in as many dimensions as
+    there are coordinates: a space of features without bound has no noise of its own in each
+    direction. ``score_samples`` and the likelihood are densities of the coordinates; what a new row
+    has outside of their span does not count. A row without outputs is read by its coordinates
+    alone, so that a few labelled rows among many work as they do without a kernel. There is no way
+    back to rows: ``inverse_transform``, ``reconstruct``, ``impute`` and ``sample`` are not there.
+
     References
     ----------
     .. [1] Yu, Yu, Tresp, Kriegel, Wu. Supervised probabilistic principal component analysis.
@@ -139,6 +170,15 @@ class SupervisedPPCA(GaussianOutputEstimator):
     >>> model.predict(X[:4]).tolist(), model.predict_proba(X).shape, model.transform(X).shape
     ([1, 1, 0, 1], (300, 2), (300, 2))
 
+    Classes that no line parts, by a kernel:
+
+    >>> X2 = rng.choice([-2.0, 2.0], size=(200, 2)) + 0.5 * rng.normal(size=(200, 2))
+    >>> y2 = (X2.prod(axis=1) > 0).astype(int)
+    >>> noises = {"input_noise": 1e-3, "output_noise": 1e-3}
+    >>> model = SupervisedPPCA(3, kernel="rbf", gamma=0.5, **noises).fit(X2[:100], y2[:100])
+    >>> float(model.score(X2[100:], y2[100:]))
+    1.0
+
     Numbers, with how far off they may be:
 
     >>> y = z @ [1.0, -2.0] + 0.1 * rng.normal(size=300)
@@ -149,16 +189,21 @@ class SupervisedPPCA(GaussianOutputEstimator):
     """
 
     _methods: ClassVar[tuple[str, ...]] = ("posterior", "least-squares")
-    _constraints: ClassVar[rule.Constraints] = {
-        **GaussianOutputEstimator._constraints,
-        "solver": (rule.one_of(["auto", "profile", "em"]),),
-    }
-    _stored: ClassVar[tuple[str, ...]] = (*GaussianOutputEstimator._stored, "solver_")
+    _constraints: ClassVar[rule.Constraints] = {**ClosedOutputs._constraints, **FEATURE_RULES}
+    _stored: ClassVar[tuple[str, ...]] = (
+        *ClosedOutputs._stored,
+        *FeatureCoordinates._feature_stored,
+    )
 
     def __init__(
         self,
         n_components: int = 2,
         *,
+        kernel: Any = None,
+        gamma: Any = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        landmarks: int | None = None,
         task: str = "auto",
         output_noise: Any = "shared",
         input_noise: float | None = None,
@@ -180,6 +225,11 @@ class SupervisedPPCA(GaussianOutputEstimator):
         checkpoint: Any = None,
     ) -> None:
         self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.landmarks = landmarks
         self.task = task
         self.output_noise = output_noise
         self.input_noise = input_noise
@@ -209,15 +259,16 @@ class SupervisedPPCA(GaussianOutputEstimator):
         return int(self.n_components)
 
     def _check_rows(self, n_rows: int) -> None:
-        if self.n_components > min(n_rows, self.n_features_in_):
+        if self.n_components > min(n_rows, self._n_columns):
+            what = "n_coordinates" if self._is_mapped else "n_features"
             raise ValueError(
-                f"n_components={self.n_components} must be at most min(n_samples, n_features), "
-                f"with n_samples = {n_rows} rows of positive weight and n_features = "
-                f"{self.n_features_in_}; lower n_components"
+                f"n_components={self.n_components} must be at most min(n_samples, {what}), "
+                f"with n_samples = {n_rows} rows of positive weight and {what} = "
+                f"{self._n_columns}; lower n_components"
             )
 
     def _fits(self, model: Any) -> bool:
-        shape = (1, self.n_features_in_, self.n_components)
+        shape = (1, self._n_columns, self.n_components)
         outputs = self._params.outputs.loadings.shape
         return bool(
             self._params.components.loadings.shape == shape
@@ -225,81 +276,6 @@ class SupervisedPPCA(GaussianOutputEstimator):
         )
 
     # ------------------------------------------------ fitting
-
-    def _learned_outputs(self, y: Any, weight: Array | None) -> Array:
-        outputs = super()._learned_outputs(y, weight)
-        weighs = np.ones(len(outputs), bool)
-        if weight is not None and len(weight) == len(outputs):
-            weighs = weight > 0
-        self._whole = not np.isnan(outputs[weighs]).any()
-        return outputs
-
-    def _fit(self, source: Source, max_iter: int | None = None) -> Any:
-        if self._closed(source):
-            try:
-                return self._fit_closed(source)
-            except MissingEntries:
-                if self.solver == "profile":
-                    raise ValueError(
-                        "solver='profile' needs complete rows, and X has missing entries; use "
-                        "solver='auto' or 'em'"
-                    ) from None
-        self.solver_ = "em"
-        return super()._fit(source, max_iter)
-
-    def _closed(self, source: Source) -> bool:
-        """Whether the closed form is asked for, or can be had quickly."""
-        if self.solver == "em":
-            return False
-        lacks = []
-        if not self._whole:
-            lacks.append("every output of every row")
-        if self.output_noise == "each":
-            lacks.append("one noise for all outputs")
-        size = profile.order(source, len(self._coding.means))
-        searched = self._views(source).searched
-        if self.solver == "profile" and searched and size > _LARGEST:
-            lacks.append(f"min(n_samples, n_features + n_outputs) up to {_LARGEST} ({size} here)")
-        if self.solver == "profile" and lacks:
-            raise ValueError(f"solver='profile' needs {' and '.join(lacks)}; use solver='em'")
-        # outputs that count more than once, with a noise to learn: the highest maximum is no use
-        spike = self.output_weight > 1 and isinstance(self.output_noise, str)
-        quick = not spike and (size <= _QUICK or not searched)
-        return not lacks and (quick or self.solver == "profile")
-
-    def _views(self, source: Source) -> profile.Views:
-        outputs = self._output_view()
-        return profile.Views(
-            source.n_features,
-            outputs.n_outputs,
-            self._n_factors,
-            outputs.weight,
-            None if self.input_noise is None else float(self.input_noise),
-            outputs.fixed_noise,
-            max(float(self.noise_floor), 1e-14),
-            outputs.floor,
-        )
-
-    def _fit_closed(self, source: Source) -> None:
-        if source.n_samples is not None:
-            self._check_rows(source.n_samples)
-        seed = seed_from(self.random_state)
-        views, rng = self._views(source), np.random.default_rng(seed % 2**63)
-        solved = profile.solve(source, self._executor(source), views, rng)
-        units = self._output_view().units
-        per_row = solved.objective
-        if units is not None:
-            per_row -= views.weight * float(np.log(units).sum())
-        self._holes, self._climb, self._params = False, None, solved.params
-        self._dtype, self._stream = source.dtype.name, (seed, 0)
-        self._total = (per_row * solved.weight, solved.weight, 0.0)
-        self.solver_ = "profile"
-        self.events_: list[Event] = []
-        self.lower_bound_, self.lower_bounds_ = per_row, [per_row]
-        self.n_iter_, self.n_passes_ = 1, solved.passes
-        self.converged_, self.stop_reason_ = True, "converged"
-        self._publish_params()
-        self._tell_noise()
 
     def _informed(
         self, model: SupervisedModel, source: Source, executor: Executor, pilot: Pilot, seed: int
@@ -374,8 +350,9 @@ class SupervisedPPCA(GaussianOutputEstimator):
         ]
         return Z, np.concatenate(each)
 
+    @available_if(of_columns)
     def inverse_transform(self, Z: Any) -> Array:
-        """Rows at given factors, without noise: loadings_ z + mean_.
+        """Rows at given factors, without noise: loadings_ z + mean_; not with a kernel.
 
         Parameters
         ----------
@@ -387,6 +364,24 @@ class SupervisedPPCA(GaussianOutputEstimator):
         """
         Z = self._latent_rows(Z)
         return factor_use.decode(self._canonical(), Z, np.ones((len(Z), 1))).astype(self._dtype)
+
+    @available_if(of_columns)
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
+        """Draw new rows with their outputs; not with a kernel.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState, Generator or None, default=None
+            None goes on with the estimator's own stream: each call gives new draws.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray
+            Drawn given the rows, in the form in which y was given to ``fit``.
+        """
+        return super().sample(n_samples, random_state)
 
 
 class _Latents:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,10 @@ def as_target(y: Any) -> Array:
     if sparse.issparse(y):
         y = y.toarray()
     if isinstance(y, np.ma.MaskedArray):
-        y = np.ma.filled(y.astype(float), np.nan)
+        y = _of_masked(y)
     if type(y).__module__.partition(".")[0] in ("pandas", "polars"):
         y = _of_frame(y)
-    values = np.asarray(y)
+    values = _of_list(y)
     if values.ndim not in (1, 2) or 0 in values.shape:
         raise ValueError(
             f"y should be a 1d array, or have one column per output: it has shape {values.shape}"
@@ -33,24 +34,51 @@ def as_target(y: Any) -> Array:
     return values
 
 
+def _of_masked(y: np.ma.MaskedArray[Any, Any]) -> Array:
+    values = np.array(y.data, dtype=object)
+    values[np.ma.getmaskarray(y)] = None
+    return values
+
+
+def _of_list(y: Any) -> Array:
+    values = np.asarray(y)
+    if values.dtype.kind == "U" and not isinstance(y, np.ndarray):
+        # numpy makes text of all that is beside text, NaN becomes 'nan'
+        return np.array(y, dtype=object)
+    return values
+
+
 def _of_frame(y: Any) -> Array:
     """A series or frame as an array; its own marks of missing values become None or NaN."""
-    values = np.asarray(y.to_numpy())
+    if str(getattr(y, "dtype", "")).startswith(("Int", "UInt")) and hasattr(y, "array"):
+        values = np.array(y.to_numpy(dtype=object))  # which may lack some; as floats -1 is a class
+    else:
+        values = np.asarray(y.to_numpy())
     if values.dtype == object:
         values = values.copy()
-        values[unknown(values)] = None
+        values[missing(values)] = None
     return values
 
 
 def unknown(values: Array) -> Array:
-    """Where nothing is known: -1 among whole numbers, NaN and None elsewhere."""
-    if values.dtype.kind in "iu":
-        return np.asarray(values == -1)
+    """Where nothing is known of classes or labels: -1 among integers, NaN and None elsewhere."""
+    lacks = missing(values)
+    if values.dtype.kind in "iu" or (values.dtype.kind == "O" and _whole(values[~lacks])):
+        lacks[~lacks] = values[~lacks] == -1
+    return lacks
+
+
+def missing(values: Array) -> Array:
+    """Where there is no value: NaN and None."""
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind != "O":
         return np.zeros(values.shape, bool)
     return np.array([_is_missing(v) for v in values.flat], dtype=bool).reshape(values.shape)
+
+
+def _whole(values: Array) -> bool:
+    return all(isinstance(v, Integral) and not isinstance(v, bool) for v in values.flat)
 
 
 def _is_missing(value: Any) -> bool:
@@ -62,8 +90,15 @@ def of_one_kind(values: Array) -> Array:
     """Objects of one kind as an array of that kind."""
     if values.dtype != object:
         return values
-    if all(isinstance(v, str) for v in values.flat):
+    text = [isinstance(v, str) for v in values.flat]
+    if all(text):
         return values.astype(str)
+    if any(text):
+        other = values.ravel()[text.index(False)]
+        raise ValueError(
+            f"y mixes text, such as {values.ravel()[text.index(True)]!r}, and other values, such "
+            f"as {other!r}; write them all as text, y.astype(str) say, with None where unknown"
+        )
     try:
         return np.array(values.tolist())
     except ValueError:
@@ -72,7 +107,7 @@ def of_one_kind(values: Array) -> Array:
 
 def as_floats(values: Array) -> Array:
     if values.dtype.kind in "OUS":
-        lacks = unknown(values)
+        lacks = missing(values)
         try:
             filled = np.where(lacks, np.nan, values).astype(float)
         except (TypeError, ValueError) as error:

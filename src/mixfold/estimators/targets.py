@@ -50,7 +50,7 @@ class Target:
         return self._table(values)
 
     def _table(self, values: Array) -> Array:
-        table = as_floats(values)
+        table = _numbers(values, self.task)
         table = table[:, None] if table.ndim == 1 else table
         if table.shape[1] != self.n_outputs:
             raise ValueError(
@@ -101,7 +101,7 @@ def make_target(y: Any, task: str = "auto") -> Target:
         task = _guessed(values)
     if task == "classification":
         return Target(task, _classes(values), 1, values.ndim == 1)
-    table = as_floats(values)
+    table = _numbers(values, task)
     flat = table.ndim == 1
     table = table[:, None] if flat else table
     if np.isnan(table).all():
@@ -114,22 +114,28 @@ def make_target(y: Any, task: str = "auto") -> Target:
 def _guessed(values: Array) -> str:
     column = values[:, 0] if values.ndim == 2 and values.shape[1] == 1 else values
     lacks = unknown(column)
-    if column.ndim == 2 and lacks.any() and column.dtype.kind == "f":
-        known = column[~lacks]
-        return "multilabel" if np.isin(known, (0.0, 1.0)).all() else "regression"
-    known = column if column.ndim == 2 else column[~lacks]
-    if known.size == 0:
+    if lacks.all():
         raise _nothing_known()
-    kind = type_of_target(of_one_kind(known), input_name="y")
+    if column.ndim == 2 and lacks.any():
+        known = of_one_kind(column[~lacks])
+        return "multilabel" if np.isin(known, (0, 1)).all() else "regression"
+    kind = type_of_target(of_one_kind(column if column.ndim == 2 else column[~lacks]),
+                          input_name="y")  # fmt: skip
     if kind not in _KINDS:
         raise ValueError(f"Unknown label type: {kind!r}; y must hold classes, labels or numbers")
     return _KINDS[kind]
 
 
+def _numbers(values: Array, task: str) -> Array:
+    """y as floats; among labels, which are 0 or 1, the integer -1 is none."""
+    table = as_floats(values)
+    return np.where(unknown(values), np.nan, table) if task == "multilabel" else table
+
+
 def _nothing_known() -> ValueError:
     return ValueError(
         "y has no known entry (among the rows of positive weight): every one is NaN, None or, of "
-        "whole numbers, -1; without outputs use PPCA or MixtureOfPPCA"
+        "integers, -1; without outputs use PPCA or MixtureOfPPCA"
     )
 
 
@@ -138,16 +144,24 @@ def _classes(values: Array) -> Array:
     known = of_one_kind(column[~unknown(column)])
     if known.dtype.kind == "f" and not np.array_equal(known, np.round(known)):
         raise ValueError(
-            "Unknown label type: 'continuous'. Classes must be whole numbers or text; for numbers "
-            "set task='regression'"
+            "Unknown label type: 'continuous'. Classes must be whole numbers or text, but y holds "
+            f"{known[known != np.round(known)][0]:g}; for numbers set task='regression' (of "
+            "SupervisedPPCA or SupervisedMixtureOfPPCA)"
         )
     classes = np.unique(known)
+    if known.dtype.kind == "U" and "nan" in classes:
+        warn(
+            "y holds the text 'nan', which is taken for a class. If rows without a label are "
+            "meant (numpy makes it of NaN among text), mark them by None in an array of dtype "
+            "object",
+            UserWarning,
+        )
     if not len(classes):
         raise _nothing_known()
     if len(classes) == 1:
         raise ValueError(
             f"y must hold at least two classes, got 1 class only, {classes.tolist()[0]!r} (among "
-            "the rows of positive weight); a row without a label is -1 among whole numbers, NaN "
+            "the rows of positive weight); a row without a label is -1 among integers, NaN "
             "or None otherwise (rename a class that is called -1)"
         )
     return classes

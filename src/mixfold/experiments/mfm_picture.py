@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.experiments import mfm_ppca_faces as faces
 from mixfold.experiments.table import Cell
+from mixfold.plots import plot_discriminant
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -18,29 +18,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """Latents (n, 2) of held-out images, who they are of, and where the classifier changes side."""
+    """A fitted model, held-out images, and who they are of."""
 
-    latents: Array
+    model: Any
+    X: Array
     people: Array
-    border: float
 
 
 def scatter_of(model: Any, X: Array, y: Array) -> Scatter:
-    """The classifier of two classes points along the first axis."""
-    border = -float(model.intercept_[0]) / float(model.coef_[0, 0])
-    return Scatter(model.transform(X)[:, :2], y, border)
+    """What is drawn of a model of two people."""
+    return Scatter(model, X, y)
 
 
 def draw_scatter(figure: Figure, scatter: Scatter, cells: Sequence[Cell]) -> None:
     """Held-out images in the plane of two factors with the discriminant; and the SER."""
     figure.set_size_inches(9, 4.2)
     left, right = figure.subplots(1, 2)
-    for person, colour in zip(faces.PEOPLE, ("#1f5fa8", "#c8553d"), strict=True):
-        mine = scatter.people == person
-        left.scatter(*scatter.latents[mine].T, s=12, c=colour, label=f"person {person}")
-    left.axvline(scatter.border, color="0.3", ls="--", label="discriminant")
-    left.set(title="held-out images, K = 1", xlabel="factor 1", ylabel="factor 2")
-    left.legend(fontsize=8)
+    colors = ("#1f5fa8", "#c8553d")
+    plot_discriminant(left, scatter.model, scatter.X, scatter.people, colors=colors)
+    left.set_title("held-out images, K = 1")
+    left.get_legend().set_title("person", prop={"size": 8})
     ser = [cell for cell in cells if cell.column == "SER"]
     lines = np.arange(len(ser))
     right.plot([cell.ours for cell in ser], lines, "o", color="#1f5fa8", label="ours")

@@ -1,6 +1,7 @@
 """Pictures of fitted models: small functions that draw on a matplotlib ``Axes``."""
 
 from mixfold.plots.chains import plot_chains, plot_similarity
+from mixfold.plots.discriminant import plot_discriminant
 from mixfold.plots.ellipses import plot_ellipses
 from mixfold.plots.images import plot_factors, plot_images, plot_reconstructions
 from mixfold.plots.latents import plot_latents
@@ -10,6 +11,7 @@ from mixfold.plots.trace import plot_objective
 __all__ = [
     "plot_chains",
     "plot_criterion",
+    "plot_discriminant",
     "plot_ellipses",
     "plot_factors",
     "plot_images",

@@ -47,10 +47,34 @@ def test_a_column_of_anything_that_has_names(tmp_path: Path, form: str) -> None:
     assert kind.tolist() == ["x", None, "y", "x"]
     assert features == ["a", "whole", "b"]
     whole, features = split_target(X, "whole")
-    assert np.issubdtype(whole.dtype, np.integer)
-    assert whole.tolist() == [1, -1, 3, 4]
+    assert whole.tolist() == [1, None, 3, 4]
+    assert all(isinstance(value, int) for value in whole[[0, 2, 3]])
     part, _ = split_target(X, "part")
     np.testing.assert_array_equal(part.astype(float), [0.5, np.nan, 1.5, 2.0])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_whole_numbers_in_a_file_are_integers_however_they_are_written(
+    tmp_path: Path, kind: str
+) -> None:
+    columns = {
+        "holes": [1.0, np.nan, -1.0],
+        "full": [1.0, 0.0, -1.0],
+        "parts": [1.5, np.nan, -1.0],
+        "huge": [2.0**60, np.nan, 1.0],
+        "none": [np.nan] * 3,
+    }
+    frame, file = pd.DataFrame(columns), tmp_path / f"t.{kind}"
+    getattr(frame, f"to_{kind}")(file, index=False)
+    holes, _ = split_target(file, "holes")
+    assert holes.tolist() == [1, None, -1] and isinstance(holes[2], int)
+    for name in ("full", "parts", "huge"):
+        values, _ = split_target(file, name)
+        assert values.dtype == float
+        np.testing.assert_array_equal(values, columns[name])
+    assert not any(value == value and value is not None for value in split_target(file, "none")[0])
+    # in memory a float is one
+    assert split_target(frame, "holes")[0].dtype == float
 
 
 def test_names_that_are_not_there_are_told(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from mixfold.families.factor import DiagonalNoise, FactorFamily, FactorParams, I
 from mixfold.math.frame import plain_frame
 from mixfold.models.factor_starts import FACTOR_STARTS
 from mixfold.models.mixture import Mixture, MixtureParams
+from mixfold.models.supervised import gaussian_outputs
 from mixfold.models.supervised.gaussian_model import GaussianModel
 from mixfold.models.supervised.gaussian_outputs import GaussianOutputParams, GaussianOutputs
 from mixfold.models.supervised.gaussian_starts import GaussianStart
@@ -182,6 +183,25 @@ def test_sparse_rows_give_the_statistics_of_the_same_rows_made_dense() -> None:
         for name in ("first", "squares", "cross"):
             one, other = getattr(rows.components, name), getattr(dense.components, name)
             np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("weight", [1.0, 2.5])
+def test_rows_by_themselves_and_by_what_they_show_together_are_the_same(
+    weight: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = table(200)
+    block = Block(X, y=punched(y, 0.4, 5))
+    units = (1.0, 10.0, 0.1)
+    model = model_of(2, GaussianOutputs(n_outputs=L, each=True, weight=weight, units=units))
+    reading = model.prepare(params_of(2))
+    found = []
+    for few in (0, 10**6):
+        monkeypatch.setattr(gaussian_outputs, "_FEW", few)
+        found.append(with_outputs(model, reading, block))
+    together, alone = found
+    np.testing.assert_allclose(together.log_joint, alone.log_joint, rtol=1e-11)
+    np.testing.assert_allclose(together.latent.means, alone.latent.means, rtol=1e-9)
+    np.testing.assert_allclose(together.latent.covariances, alone.latent.covariances, rtol=1e-9)
 
 
 def climbed(model: Any, X: Any, y: Any, **plan: Any) -> Fit:

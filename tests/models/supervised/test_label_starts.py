@@ -154,3 +154,18 @@ def test_no_labels_and_single_classes_are_no_obstacle() -> None:
     X[y == 1] += 50.0  # each cluster of the rows as they are holds one class
     raw = LABEL_STARTS["kmeans"](model, pilot_of(X, y), np.random.default_rng(0), 0)
     assert np.isfinite(raw.outputs.weights).all()
+
+
+def test_rows_of_no_known_class_are_clustered_about_the_mean_of_all() -> None:
+    X, y, _ = crossed()
+    y[:40] = -1
+    X[3, 2] = np.nan
+    weight = np.random.default_rng(1).random(len(X)) + 0.5
+    table = label_starts.sample_table(model_of(2, 1, ProbitLabels()), pilot_of(X, y, weight))
+    found = label_starts.about_classes(table)
+    free = (table.y < 0) & ~table.missing.any(axis=1)
+    centre = table.weight @ table.U / table.weight.sum()
+    np.testing.assert_allclose(found[free], table.U[free] - centre)
+    own = table.y == 1
+    np.testing.assert_allclose(table.weight[own] @ found[own], 0.0, atol=1e-9)
+    assert (found[table.missing] == 0).all()

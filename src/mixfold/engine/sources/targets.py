@@ -81,7 +81,8 @@ def split_target(X: Any, name: str, weight: Any = None) -> tuple[Array, list[str
     ----------
     X : table, path, list of paths or Dask dataframe
     name : str
-        The column of the targets, of numbers or text. Missing ones become None or NaN.
+        The column of the targets, of numbers or text. Missing ones become None or NaN. Whole
+        numbers in a file of which some are missing are integers, however they are written.
     weight : str or array, optional
         A string names the column of the weights, which is no feature either.
 
@@ -92,21 +93,23 @@ def split_target(X: Any, name: str, weight: Any = None) -> tuple[Array, list[str
     """
     names, read = _columns(X)
     choice = choose(names, None, weight, name, _called(X))
-    return _numbers(read(name)), list(choice.names)
+    return read(name), list(choice.names)
 
 
-def _numbers(values: Array) -> Array:
-    """Objects that are all whole numbers, or missing, as numbers."""
-    if values.dtype != object:
+def _whole_of_file(values: Array) -> Array:
+    """Whole numbers of which some lack, as integers and None; anything else as it is.
+
+    Programs that have no missing integers write 1.0 and -1.0 for them. Integers keep the meaning of
+    -1, which is no class, as in a column that was written as integers.
+    """
+    if values.dtype.kind != "f":
         return values
-    known = [v for v in values if not _is_missing(v)]
-    if known and all(isinstance(v, bool | np.bool_ | int | np.integer) for v in known):
-        return np.array([-1 if _is_missing(v) else int(v) for v in values], dtype=np.int64)
-    return values
-
-
-def _is_missing(value: Any) -> bool:
-    return value is None or value != value  # only NaN is not itself
+    lacks = np.isnan(values)
+    known = values[~lacks]
+    # (from 2^53 on every float is whole)
+    if not lacks.any() or (known != np.round(known)).any() or (np.abs(known) >= 2**53).any():
+        return values
+    return _objects(lacks, np.where(lacks, 0, values).astype(np.int64).tolist())
 
 
 def _called(X: Any) -> str:
@@ -165,8 +168,8 @@ def _file_columns(path: Any) -> tuple[list[str], Any]:
         )
     names = _parquet_names(files[0]) if kind == "parquet" else _csv_names(files[0])
     one = _parquet_column if kind == "parquet" else _csv_column
-    return names, lambda name: _arrow(pa.chunked_array(
-        [chunk for file in files for chunk in one(file, name).chunks]))  # fmt: skip
+    return names, lambda name: _whole_of_file(_arrow(pa.chunked_array(
+        [chunk for file in files for chunk in one(file, name).chunks])))  # fmt: skip
 
 
 def _parquet_names(file: Path) -> list[str]:

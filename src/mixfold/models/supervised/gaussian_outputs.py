@@ -18,6 +18,7 @@ from mixfold.math.symmetric import LOG_2PI
 from mixfold.models.supervised.output_sums import (
     back,
     forward,
+    informed,
     output_latents,
     patterns,
     shown,
@@ -26,6 +27,8 @@ from mixfold.models.supervised.output_sums import (
 from mixfold.models.supervised.outputs import Copy, Latent
 
 _TINY = float(np.finfo(float).tiny)
+# rows that show the same outputs: with fewer than so many it is quicker to take each by itself
+_FEW = 4
 
 
 @record
@@ -99,7 +102,7 @@ class GaussianOutputs:
     def numbers_per_row(self, y: Array, n_components: int, n_factors: int) -> int:
         if shown(y).whole:  # the spread of the latents is the same for all rows
             return n_components * (4 * n_factors + 2 * self.n_outputs)
-        return n_components * (n_factors + 1) ** 2
+        return n_components * ((n_factors + 1) ** 2 + 4 * self.n_outputs)
 
     def copies(self, y: Array, latent: Latent, reading: GaussianOutputParams) -> Sequence[Copy]:
         work = shown(y)
@@ -107,51 +110,50 @@ class GaussianOutputs:
         share = np.where(seen.any(axis=1), self.share, 0.0)
         if work.whole and len(latent.covariances) == 1:
             # rows without outputs are computed along: their share is zero
-            filled = np.where(seen, y, 0.0)
-            everything = np.ones(y.shape[1], bool)
-            log_p, z, spread = self._posterior(filled, latent, reading, everything)
+            everything = np.ones((1, y.shape[1]), bool)
+            log_p, z, spread = self._posterior(np.nan_to_num(y), latent, reading, everything)
         else:
-            log_p, z, spread = self._by_pattern(y, seen, latent, reading)
+            log_p, z, spread = self._of_holes(y, seen, latent, reading)
         rest = Copy(1.0 - share, np.zeros(log_p.shape), latent, None)
         return (Copy(share, log_p, Latent(z, spread), work), rest)
 
-    def _by_pattern(
+    def _of_holes(
         self, y: Array, seen: Array, latent: Latent, reading: GaussianOutputParams
     ) -> tuple[Array, Array, Array]:
         """ln p(y | x, k), means and covariances of z, for rows that show different outputs."""
         n, K, d = latent.means.shape
-        log_p, means = np.zeros((n, K)), latent.means.copy()
-        spread = np.broadcast_to(latent.covariances, (n, K, d, d)).copy()
-        for pattern, rows in patterns(seen):
-            if pattern.any():
-                shared = len(latent.covariances) == 1
-                R = latent.covariances if shared else latent.covariances[rows]
-                part = Latent(latent.means[rows], R)
-                found = self._posterior(y[rows][:, pattern], part, reading, pattern)
-                log_p[rows], means[rows], spread[rows] = found
+        found = list(patterns(seen))
+        if len(latent.covariances) > 1 or len(found) * _FEW > n:
+            return self._posterior(y, latent, reading, seen)
+        log_p, means = np.zeros((n, K)), np.empty((n, K, d))
+        spread = np.empty((n, K, d, d))
+        for pattern, rows in found:
+            part = Latent(latent.means[rows], latent.covariances)
+            own = self._posterior(y[rows], part, reading, pattern[None])
+            log_p[rows], means[rows], spread[rows] = own
         return log_p, means, spread
 
     def _posterior(
-        self, y: Array, latent: Latent, params: GaussianOutputParams, pattern: Array
+        self, y: Array, latent: Latent, params: GaussianOutputParams, seen: Array
     ) -> tuple[Array, Array, Array]:
-        """ln p(y | x, k), mean and covariance of z given x and y, for one pattern of outputs."""
-        V = params.loadings[:, pattern]
-        noise = params.noise[:, pattern] / self.weight
+        """ln p(y | x, k), mean and covariance of z given x and the outputs ``seen`` (1 or n, L)."""
+        V = params.loadings
+        # an output that is not seen is one of endless noise
+        certain = seen[:, None] * (self.weight / params.noise)
         precision = np.linalg.inv(latent.covariances)
-        scaled = V / noise[..., None]
-        A = precision + np.swapaxes(scaled, 1, 2) @ V
+        A = precision + informed(certain, V)
         cov = np.linalg.inv(A)
-        deviation = y[:, None] - params.means[:, pattern]
-        target = times(precision, latent.means) + forward(deviation, scaled)
+        deviation = np.where(seen[:, None], y[:, None] - params.means, 0.0)
+        target = times(precision, latent.means) + forward(deviation * certain, V)
         z = times(cov, target)
         left = deviation - back(z, V)
         away = z - latent.means
-        quadratic = (left**2 / noise).sum(axis=2) + (away * times(precision, away)).sum(axis=2)
+        quadratic = (left**2 * certain).sum(axis=2) + (away * times(precision, away)).sum(axis=2)
         log_det = np.linalg.slogdet(A)[1] - np.linalg.slogdet(precision)[1]
-        log_noise = np.log(params.noise[:, pattern])
+        log_noise = np.log(params.noise)
         if self.units is not None:
-            log_noise = log_noise + 2 * np.log(self.units)[pattern]
-        size = self.weight * (LOG_2PI + log_noise).sum(axis=1)
+            log_noise = log_noise + 2 * np.log(self.units)
+        size = self.weight * (seen @ (LOG_2PI + log_noise).T)
         return -0.5 * (size + log_det + quadratic), z, cov
 
     def sums(

@@ -44,6 +44,15 @@ def back(latents: Array, loadings: Array) -> Array:
     return forward(latents, np.swapaxes(loadings, 1, 2))
 
 
+def informed(certain: Array, loadings: Array) -> Array:
+    """V' diag(certain) V (1 or n, K, d, d) for precisions (1 or n, K, L), loadings V (K, L, d)."""
+    if len(certain) == 1:
+        return (np.swapaxes(loadings * certain[0, ..., None], 1, 2) @ loadings)[None]
+    K, L, d = loadings.shape
+    products = (loadings[..., :, None] * loadings[..., None, :]).reshape(K, L, d * d)
+    return forward(certain, products).reshape(-1, K, d, d)
+
+
 def output_latents(copy: Copy, resp: Array) -> tuple[Latents, Array]:
     """Per component and output, or (K, 1, ...) where one stands for all; and the part of the
     second moments that is uncertainty."""

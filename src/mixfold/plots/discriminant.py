@@ -1,0 +1,156 @@
+"""Where in the plane of two factors a model tells which class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixfold.contracts import Array
+from mixfold.plots.classifiers import LatentClassifier, latent_classifier
+from mixfold.plots.latent_rows import LatentRows, latent_rows
+from mixfold.plots.scatter import label_axes, labelled, legend, names_of, scatter
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PathCollection
+    from matplotlib.contour import QuadContourSet
+
+_BORDER = "0.25"
+_STEPS = 301  # of the plane, in each direction
+
+
+def plot_discriminant(
+    ax: Axes,
+    model: Any,
+    X: Any,
+    labels: Any = None,
+    factors: tuple[int, int] = (0, 1),
+    *,
+    component: int | None = None,
+    colors: Sequence[Any] | None = None,
+    max_points: int = 10_000,
+    random_state: int = 0,
+) -> tuple[PathCollection, list[QuadContourSet]]:
+    """Scatter the expected latents of rows over the regions in which the model tells each class.
+
+    A point of the plane has the colour of the class that the model predicts for a complete row
+    with these expected factors; other factors are at the mean of the rows, so that with more than
+    two factors a row need not lie in the region of its prediction. Rows that lie in a region of
+    another colour are mistakes, where ``labels`` are true. Borders are straight lines.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+    model : MixtureOfFactorModels, SupervisedPPCA or SupervisedMixtureOfPPCA
+        Fitted to classes.
+    X : array-like, or whatever ``model.transform`` takes
+        The rows.
+    labels : array-like of shape (n,), optional
+        True classes of the rows, which give them their colours; None, NaN and -1 mark unknown
+        ones, drawn in grey. Without it, rows have the colour of their predicted class.
+    factors : two of int, default (0, 1)
+        The factors of the horizontal and vertical axis, counted from 0. The axes name them from 1.
+    component : int, optional
+        Draw the factors, the rows and the classifier of one component of a mixture. It is needed
+        if there are several of which each has a classifier of its own.
+    colors : sequence of colors, optional
+        One for each class in the order of ``classes_``, and for labels that are none of these.
+    max_points : int, default 10000
+        Of more rows than these a random sample is drawn, and the plot says so.
+    random_state : int, default 0
+        Seed of that sample and of the order in which points are drawn.
+
+    Returns
+    -------
+    tuple of (matplotlib.collections.PathCollection, list of matplotlib.contour.QuadContourSet)
+        The points, and the borders of the classes but the last one: of two classes a single line,
+        or none if it is not in view.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("agg")
+    >>> import matplotlib.pyplot as plt
+    >>> from sklearn.datasets import load_iris
+    >>> from mixfold import SupervisedPPCA
+    >>> iris = load_iris()
+    >>> model = SupervisedPPCA(2, random_state=0).fit(iris.data, iris.target)
+    >>> figure, ax = plt.subplots()
+    >>> points, borders = plot_discriminant(ax, model, iris.data, labels=iris.target)
+    >>> len(points.get_offsets()), len(borders)
+    (150, 2)
+    >>> plt.close(figure)
+    """
+    classifier = latent_classifier(model, component)
+    rows = latent_rows(model, X, factors, component)
+    classes = names_of(model.classes_)
+    minus_one = "-1" in classes  # may be one among numbers that are no integers
+    told = labelled(model.predict(X) if labels is None else labels, rows.n_given, minus_one)
+    groups = told.at(rows.chosen).among(classes)
+    shades = groups.colors(colors)
+    points = scatter(ax, rows.plane, groups, shades, max_points, random_state)
+    borders = _regions(ax, classifier, rows, shades[: len(classes)])
+    _note(ax, classifier, factors)
+    legend(ax, groups, shades, [_line()] * bool(borders), len(classes))
+    label_axes(ax, factors)
+    return points, borders
+
+
+def _regions(
+    ax: Axes, classifier: LatentClassifier, rows: LatentRows, shades: list[Any]
+) -> list[QuadContourSet]:
+    """Regions under the points, all over the view, and the borders between them."""
+    from matplotlib.colors import ListedColormap
+
+    view = (*ax.get_xlim(), *ax.get_ylim())
+    xs, ys = np.linspace(*view[:2], _STEPS), np.linspace(*view[2:], _STEPS)
+    scores = classifier.scores(_grid(xs, ys, rows))
+    ax.imshow(
+        scores.argmax(axis=1).reshape(_STEPS, _STEPS),
+        cmap=ListedColormap(shades),
+        vmin=-0.5,
+        vmax=len(shades) - 0.5,
+        alpha=0.15,
+        extent=view,
+        origin="lower",
+        aspect=ax.get_aspect(),
+        interpolation="nearest",
+        zorder=0,
+    )
+    lines = [_border(ax, xs, ys, scores, c) for c in range(len(shades) - 1)]
+    ax.set(xlim=view[:2], ylim=view[2:])
+    return [line for line in lines if line is not None]
+
+
+def _grid(xs: Array, ys: Array, rows: LatentRows) -> Array:
+    """Latents all over the plane, the other factors at their mean."""
+    Z = np.tile(rows.latents.mean(axis=0), (len(xs) * len(ys), 1))
+    Z[:, rows.factors[0]] = np.tile(xs, len(ys))
+    Z[:, rows.factors[1]] = np.repeat(ys, len(xs))
+    return Z
+
+
+def _border(ax: Axes, xs: Array, ys: Array, scores: Array, c: int) -> QuadContourSet | None:
+    """Where a class is as likely as the best of the others, if that is in view."""
+    gap = scores[:, c] - np.delete(scores, c, axis=1).max(axis=1)
+    if not gap.min() < 0 < gap.max():
+        return None
+    return ax.contour(xs, ys, gap.reshape(len(ys), len(xs)), levels=[0.0], colors=_BORDER,
+                      linewidths=1.2, zorder=1.5)  # fmt: skip
+
+
+def _line() -> Any:
+    """What the borders are, for the legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], c=_BORDER, lw=1.2, label="discriminant")
+
+
+def _note(ax: Axes, classifier: LatentClassifier, factors: tuple[int, int]) -> None:
+    """Say where the other factors are, if it matters."""
+    hidden = np.delete(classifier.coef - classifier.coef[:1], list(factors), axis=1)
+    if (np.abs(hidden) > 1e-9 * np.abs(classifier.coef).max()).any():
+        ax.set_title("other factors at their mean", fontsize=8, color="0.4", loc="left")
