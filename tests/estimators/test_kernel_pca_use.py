@@ -270,7 +270,7 @@ def test_a_stream_goes_on_from_a_fit(rows: Array) -> None:
 
 def test_a_linear_stream_of_many_columns_keeps_its_rows(rng: np.random.Generator) -> None:
     X = rng.normal(size=(40, 2100))
-    whole = KernelPCA(3, kernel="linear", tol=1e-10, random_state=0).fit(X)
+    whole = KernelPCA(3, kernel="linear", solver="primal", random_state=0).fit(X)
     stream = KernelPCA(3, kernel="linear", tol=1e-10, random_state=0)
     for batch in np.split(X, [5, 30]):
         stream.partial_fit(batch)
@@ -278,6 +278,19 @@ def test_a_linear_stream_of_many_columns_keeps_its_rows(rng: np.random.Generator
     np.testing.assert_allclose(np.abs(stream.transform(X)), np.abs(whole.transform(X)), atol=1e-8)
     with pytest.raises(ValueError, match="kept no sums"):
         whole.partial_fit(X)
+
+
+def test_wide_rows_of_a_linear_kernel_are_fitted_by_their_own_matrix(
+    rng: np.random.Generator,
+) -> None:
+    topics = rng.gamma(0.02, 20.0, size=(5, 2500))
+    words = rng.poisson(rng.dirichlet(np.full(5, 0.5), 920) @ topics)
+    X, new = sparse.csr_array(words[:900] * 1.0), sparse.csr_array(words[900:] * 1.0)
+    short = KernelPCA(4, kernel="linear", tol=1e-10, random_state=0).fit(X)
+    long = KernelPCA(4, kernel="linear", solver="primal", tol=1e-10, random_state=0).fit(X)
+    assert (short.solver_, long.solver_) == ("krylov", "primal")
+    np.testing.assert_allclose(short.eigenvalues_, long.eigenvalues_, rtol=1e-6)
+    np.testing.assert_allclose(np.abs(short.transform(new)), np.abs(long.transform(new)), atol=1e-5)
 
 
 # ------------------------------------------------ pre-images

@@ -27,7 +27,7 @@ from mixfold.models.kernel.em import KernelEM, ritz
 from mixfold.models.kernel.gram import FactoredGram, GivenGram, Gram
 
 # order of a matrix that is decomposed in full without a second thought, and of the largest one
-SMALL, LARGEST = 400, 2**14
+SMALL, LARGEST = 800, 2**14
 # columns of a block when products with a kernel matrix cost no more than their columns
 _NARROW = 24
 # residuals that products in a type can reach, relative to their eigenvalue

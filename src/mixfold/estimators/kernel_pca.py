@@ -247,7 +247,7 @@ class KernelPCA(KernelStream):
         self._begin()
         self._dtype = source.dtype.name
         with complete_entries():
-            if not self._is_primal():
+            if self._by_rows(source):
                 return self._fit_rows(source)
             self._fit_coordinates(source)
         return None

@@ -11,6 +11,8 @@ from sklearn.utils import assert_all_finite
 
 from mixfold.contracts import Array, Source
 from mixfold.engine.random import seed_from
+from mixfold.engine.sources.array import ArraySource
+from mixfold.engine.sources.sparse import SparseSource
 from mixfold.estimators import constraints as rule
 from mixfold.estimators.base import DegenerateWarning, MixfoldEstimator, warn
 from mixfold.estimators.kernel_choice import KERNEL_RULES, kernel_of
@@ -35,6 +37,7 @@ from mixfold.models.kernel.projectors import (
     Projector,
     spread_columns,
 )
+from mixfold.models.spectral import ORDINARY
 
 _SOLVERS = ("auto", "krylov", "chebyshev", "dense", "em", "primal")
 _POSITIVE = rule.number(0, open_end=True)
@@ -94,6 +97,15 @@ class KernelProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfol
     def _is_primal(self) -> bool:
         in_coordinates = self.kernel == "linear" and self.solver in ("auto", "primal")
         return self.landmarks is not None or in_coordinates
+
+    def _by_rows(self, source: Source) -> bool:
+        """Whether the matrix of all rows is used: also where it is much smaller than that of the
+        columns, and the rows are at hand."""
+        if not self._is_primal():
+            return True
+        at_hand = isinstance(source, ArraySource | SparseSource)
+        wide = source.n_features > max(ORDINARY, source.n_samples or source.n_features)
+        return self.landmarks is None and self.solver == "auto" and at_hand and wide
 
     def _kernel_of(self, X: Any) -> Any:
         if self.kernel == "precomputed":

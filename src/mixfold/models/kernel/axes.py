@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import eigh
 
 from mixfold.contracts import Array, record
 from mixfold.math.chebyshev import filtered_eigenpairs
@@ -61,7 +62,10 @@ def dense_eigenpairs(
 ) -> Eigenpairs:
     """All eigenpairs of the whole matrix, of which the first k are given: the plain way."""
     S = apply(np.eye(size))
-    values, vectors = np.linalg.eigh((S + S.T) / 2)
+    S = (S + S.T) / 2
+    few = 4 * k < size  # then the others' vectors are not worth computing
+    wanted = (size - k, size - 1) if few else None
+    values, vectors = eigh(S, subset_by_index=wanted, overwrite_a=True, check_finite=False)
     first = slice(None, -k - 1, -1)
     return Eigenpairs(np.maximum(values[first], 0.0), vectors[:, first], 1, True)
 
