@@ -25,7 +25,8 @@ class FeatureExecutor:
         if isinstance(source, FeatureSource):
             part = block_rows(None, source.n_features)
             summed = _MappedSum(task, source.features, part)
-            return self.executor.map_reduce(summed, source.base)
+            total: S = self.executor.map_reduce(summed, source.base)
+            return total
         return self.executor.map_reduce(task, source)
 
     def map_rows(self, task: Callable[[Block], R], source: Source) -> Iterator[R]:

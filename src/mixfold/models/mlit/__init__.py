@@ -1,0 +1,1 @@
+"""Mixtures of Gaussians under linear transformations, one for each component."""
