@@ -32,6 +32,7 @@ class Comparison(StrEnum):
     bayes = "bayes"
     counts = "counts"
     supervised = "supervised"
+    kernels = "kernels"
 
 
 def main(

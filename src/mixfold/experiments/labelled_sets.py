@@ -90,7 +90,7 @@ def load_set(name: str, folder: Path) -> Labelled:
     """
     about = SETS[name]
     path = folder / about.file.name
-    X, y = _counts(path) if about.text else load_arrays(path, ("X", "y"))
+    X, y = counts(path) if about.text else load_arrays(path, ("X", "y"))
     classes, codes = np.unique(y, return_inverse=True)
     if X.shape != about.shape or y.shape != X.shape[:1] or len(classes) != about.classes:
         raise ValueError(
@@ -98,7 +98,7 @@ def load_set(name: str, folder: Path) -> Labelled:
             f"for its rows; got {X.shape} and {len(classes)} classes of {y.shape} rows. Obtain it "
             "again."
         )
-    return Labelled(name, _tf_idf(X) if about.text else unit_rows(X.astype(float)), codes)
+    return Labelled(name, tf_idf(X) if about.text else unit_rows(X.astype(float)), codes)
 
 
 def unit_rows(X: Array) -> Array:
@@ -107,14 +107,16 @@ def unit_rows(X: Array) -> Array:
     return np.asarray(X / np.where(lengths > 0, lengths, 1.0))
 
 
-def _counts(path: Path) -> tuple[Any, Array]:
+def counts(path: Path) -> tuple[Any, Array]:
+    """Counts of words as CSR, and y, of a file that has both."""
     from scipy import sparse
 
     data, indices, indptr, shape, y = load_arrays(path, ("data", "indices", "indptr", "shape", "y"))
     return sparse.csr_matrix((data.astype(float), indices, indptr), shape=tuple(shape)), y
 
 
-def _tf_idf(X: Any) -> Any:
+def tf_idf(X: Any) -> Any:
+    """Rows of unit length, rare words weighted up."""
     from sklearn.feature_extraction.text import TfidfTransformer
 
     return TfidfTransformer().fit_transform(X)
