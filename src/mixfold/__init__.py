@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from mixfold.estimators.gaussian_mixture import GaussianMixture as GaussianMixture
     from mixfold.estimators.gaussian_pcp import GaussianPCP as GaussianPCP
     from mixfold.estimators.general_mixture import Mixture as Mixture
+    from mixfold.estimators.kernel_cca import KernelCCA as KernelCCA
+    from mixfold.estimators.kernel_pca import KernelPCA as KernelPCA
     from mixfold.estimators.kmeans import KMeans as KMeans
+    from mixfold.estimators.latent_dirichlet_allocation import (
+        LatentDirichletAllocation as LatentDirichletAllocation,
+    )
+    from mixfold.estimators.mixture_classifier import MixtureClassifier as MixtureClassifier
     from mixfold.estimators.mixture_of_factor_analyzers import (
         MixtureOfFactorAnalyzers as MixtureOfFactorAnalyzers,
     )
@@ -28,7 +34,11 @@ if TYPE_CHECKING:
     )
     from mixfold.estimators.mixture_of_ppca import MixtureOfPPCA as MixtureOfPPCA
     from mixfold.estimators.mixture_search import MixtureSearch as MixtureSearch
+    from mixfold.estimators.mlit import MLiT as MLiT
+    from mixfold.estimators.morp import MORP as MORP
     from mixfold.estimators.nested_mixture import NestedMixture as NestedMixture
+    from mixfold.estimators.pcp import PCP as PCP
+    from mixfold.estimators.plsi import PLSI as PLSI
     from mixfold.estimators.ppca import PPCA as PPCA
     from mixfold.estimators.presets import BernoulliMixture as BernoulliMixture
     from mixfold.estimators.presets import CategoricalMixture as CategoricalMixture
@@ -53,6 +63,14 @@ _HOMES = {
     "FactorAnalysis": "mixfold.estimators.factor_analysis",
     "GaussianMixture": "mixfold.estimators.gaussian_mixture",
     "GaussianPCP": "mixfold.estimators.gaussian_pcp",
+    "KernelCCA": "mixfold.estimators.kernel_cca",
+    "LatentDirichletAllocation": "mixfold.estimators.latent_dirichlet_allocation",
+    "PCP": "mixfold.estimators.pcp",
+    "PLSI": "mixfold.estimators.plsi",
+    "KernelPCA": "mixfold.estimators.kernel_pca",
+    "MLiT": "mixfold.estimators.mlit",
+    "MORP": "mixfold.estimators.morp",
+    "MixtureClassifier": "mixfold.estimators.mixture_classifier",
     "KMeans": "mixfold.estimators.kmeans",
     "MixtureOfFactorAnalyzers": "mixfold.estimators.mixture_of_factor_analyzers",
     "MixtureOfFactorModels": "mixfold.estimators.mixture_of_factor_models",

@@ -12,6 +12,12 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array
+from mixfold.math.cooccurrence import (
+    first_words,
+    joint_documents,
+    normalised_information,
+    pair_mean,
+)
 
 # Rows of probabilities may come from float32 arithmetic.
 _SUM_TOLERANCE = 1e-4
@@ -321,3 +327,56 @@ def _check_latents(share: Array, means: Array, covariances: Array) -> None:
             f"covariances must have shape {expected[1:]} (one for each component) or {expected} "
             f"(also for each row), to fit latents; got {covariances.shape}."
         )
+
+
+# ------------------------------------------------------------------ topics
+
+
+def npmi_coherence(
+    topics_or_words: Any, X: Any, n_words: int = 10, *, per_topic: bool = False
+) -> float | Array:
+    r"""Whether the words of a topic occur in the same documents: normalised mutual information.
+
+    .. math:: npmi(i, j) = \ln \frac{p_{ij}}{p_i p_j} / (-\ln p_{ij})
+
+    p_i is the share of documents that have word i, p_ij of those that have both. The coherence of
+    a topic is the average over the pairs of its first words: 1 if they always come together, 0 if
+    by chance, -1 if never. It goes along with what people think of topics (Lau, Newman and
+    Baldwin, 2014). Measure it on documents that were not learned from.
+
+    Parameters
+    ----------
+    topics_or_words : array-like of shape (K, D), or list of lists of int
+        Weights of the words in each topic (``topics_``), or columns of X, first word first
+        (``top_words(10, range(D))``).
+    X : sparse matrix or array-like of shape (n, D)
+        Counts; only whether a word occurs matters. Documents without a word do not count.
+    n_words : int, default 10
+        First words of a topic that are looked at; at least two.
+    per_topic : bool, default False
+        Return the coherence of each topic instead of their average.
+
+    Returns
+    -------
+    float, or ndarray of shape (K,)
+        Pairs with a word that never occurs in X are left out; NaN if a topic has no other pairs,
+        which the average leaves out.
+
+    Examples
+    --------
+    >>> X = [[1, 2, 0, 0], [3, 1, 0, 0], [0, 0, 1, 1], [0, 0, 2, 1]]
+    >>> npmi_coherence([[0, 1], [2, 3]], X, n_words=2)
+    1.0
+    >>> npmi_coherence([[0, 2], [0, 1]], X, n_words=2, per_topic=True)
+    array([-1.,  1.])
+    """
+    counts = X if hasattr(X, "tocsr") else _finite("X", X, (2,), "(n, D)")
+    words = first_words(topics_or_words, counts.shape[1], n_words)
+    used, places = np.unique(np.concatenate(words), return_inverse=True)
+    joint, documents = joint_documents(counts, used)
+    if documents == 0:
+        raise ValueError("X has no document with a word; pass counts of words in documents.")
+    npmi = normalised_information(joint, documents)
+    ends = np.cumsum([len(row) for row in words])[:-1]
+    values = np.array([pair_mean(npmi[np.ix_(row, row)]) for row in np.split(places, ends)])
+    return values if per_topic else _average(values, None)

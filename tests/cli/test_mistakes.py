@@ -121,7 +121,7 @@ def test_what_a_model_cannot_do_is_a_usage_error(
     model, out = tmp_path / "m.mixfold", tmp_path / "t.csv"
     assert run("fit", example.npy, "--model", "kmeans", "-k", 2, "--out", model).code == 0
     check(run("predict", model, example.npy, "--proba", "--out", out), 2, "KMeans", "--proba")
-    check(run("score", model, example.npy), 2, "KMeans", "score_samples")
+    check(run("score", model, example.npy), 2, "KMeans has no log-density")
 
 
 def test_a_failure_in_the_middle_leaves_the_old_output(

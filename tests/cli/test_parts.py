@@ -111,3 +111,11 @@ def test_a_summary_says_how_much_is_explained(capsys: pytest.CaptureFixture[str]
     print_summary("ppca", factors(), SimpleNamespace(n_samples=9, n_features=2), 1.0)
     text = capsys.readouterr().out
     assert "variance explained" in text and "78.3%" in text
+
+
+def test_a_tiny_weight_is_not_shown_as_none() -> None:
+    weights = np.array([0.00049, 0.0, 0.0005, 0.99901])
+    model = SimpleNamespace(weights_=weights, means_=np.zeros((4, 2)), n_features_in_=2)
+    text = printed(model)
+    shown = [line(text, str(k))[1] for k in range(4)]
+    assert shown == ["<0.001", "<0.001", f"{0.0005:.3f}", "0.999"]

@@ -166,7 +166,7 @@ def test_tests_are_reported(run: Run, few: tuple[object, ...]) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["-m", "kmeans"], "a kmeans has no likelihood to compare"),
+        (["-m", "kmeans"], "a kmeans has no likelihood of the columns to compare"),
         (["-m", "gausian"], "there is no model 'gausian'"),
         (["-k", "0:3"], "numbers from 1 on"),
         (["-k", "3:1"], "numbers from 1 on"),

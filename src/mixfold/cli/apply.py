@@ -48,7 +48,7 @@ def predict(
 
     Writes the columns [bold]component[/bold] and [bold]probability[/bold] (of that component). Of a
     model with a target: [bold]prediction[/bold], and [bold]probability[/bold] or, of numbers,
-    [bold]std[/bold].
+    [bold]std[/bold] (morp: neither).
 
     Example: [bold]mixfold predict groups.mixfold table.parquet --out labels.csv[/bold]
     """
@@ -89,12 +89,13 @@ def score(
     """Say how well a model explains a table, and which rows look odd.
 
     Prints the mean log-density of a row. With --out, writes [bold]log_density[/bold]
-    for each row: the rows with the lowest values are the strangest.
+    for each row: the rows with the lowest values are the strangest. With a kernel it is the density
+    of what that makes of a row: compare it among models of one kernel and gamma only.
 
     Example: [bold]mixfold score groups.mixfold new.parquet --out density.csv[/bold]
     """
     model = load_model(model_file)
-    require(model, "score_samples", "score")
+    require(model, "score_samples", "score", what="log-density")
     total = 0.0
 
     def density(piece: Source) -> Mapping[str, Any]:

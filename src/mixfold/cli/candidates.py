@@ -18,7 +18,8 @@ def find_models(names: list[str]) -> dict[str, ModelEntry]:
     for name in names:
         if name not in able:
             raise typer.BadParameter(
-                f"a {name} has no likelihood to compare; choose among: {', '.join(able)}.",
+                f"a {name} has no likelihood of the columns to compare; choose among: "
+                f"{', '.join(able)}.",
                 param_hint="--model",
             )
     return entries

@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from mixfold.cli.outputs import has_target
 from mixfold.contracts import Source
 
 # Entries of a piece: large enough to keep the cores busy, about 32 MB in double precision.
@@ -83,13 +84,36 @@ def pieces(source: Source) -> Iterator[Source]:
 def require(model: Any, method: str, wanted_by: str, what: str | None = None) -> None:
     """A usage error unless the model has ``method``, or ``what`` it stands for; it names the
     models that have."""
-    if hasattr(model, method):
-        return
+    try:
+        getattr(model, method)
+    except AttributeError as error:
+        from mixfold.cli.registry import MODELS
+
+        able = [name for name, entry in MODELS.items() if hasattr(entry.load(), method)]
+        if method == "predict" and has_target(model):  # of groups, others do that, too
+            able = [name for name in able if MODELS[name].target]
+        raise _lacks(model, what or method, able, wanted_by, error.__cause__) from None
+
+
+def require_factors(model: Any, wanted_by: str) -> None:
+    """A usage error unless the model reduces rows to factors."""
+    if not hasattr(model, "transform") or hasattr(model, "cluster_centers_"):
+        from mixfold.cli.registry import MODELS
+
+        able = [name for name, entry in MODELS.items() if entry.has_factors()]
+        raise _lacks(model, "factors", able, wanted_by)
+
+
+def _lacks(
+    model: Any, what: str, able: list[str], wanted_by: str, why: BaseException | None = None
+) -> typer.BadParameter:
+    """The error; ``why`` is the model's own account, if its settings are the reason."""
     from mixfold.cli.registry import MODELS
 
-    able = [name for name, entry in MODELS.items() if hasattr(entry.load(), method)]
-    raise typer.BadParameter(
-        f"a {type(model).__name__} has no {what or method}; fit one of these for that: "
-        f"{', '.join(able)}.",
+    kind = type(model).__name__
+    others = [name for name in able if MODELS[name].estimator != kind]
+    reason = "" if why is None else f" ({why})"
+    return typer.BadParameter(
+        f"a {kind} has no {what}{reason}; fit one of these for that: {', '.join(others)}.",
         param_hint=wanted_by,
     )

@@ -40,8 +40,8 @@ def fit(
             "--components",
             "-k",
             min=1,
-            help="Number of groups; for ppca and factor-analysis that of factors. Default: the "
-            "model's.",
+            help="Number of groups; of models without groups, such as ppca, that of factors. "
+            "Default: the model's.",
         ),
     ] = None,
     factors: Annotated[
@@ -77,8 +77,9 @@ def fit(
         typer.Option(
             "--target",
             metavar="COLUMN",
-            help="The column to be predicted, for the models that have one: classes (text or whole "
-            "numbers, -1 or empty where unknown) or numbers.",
+            help="The column to be predicted, for the models that have one: classes (text, empty "
+            "where unknown, or whole numbers, -1 or empty where unknown) or numbers (empty where "
+            "unknown).",
         ),
     ] = None,
     seed: SeedOption = None,
@@ -114,7 +115,10 @@ def fit(
 
 def _fit(estimator: Any, source: Source, quiet: bool) -> None:
     """Fit with progress, which is this run's affair: the file keeps what the user set."""
-    verbose = estimator.verbose
+    verbose = getattr(estimator, "verbose", None)
+    if verbose is None:  # a fit without steps to tell of
+        estimator.fit(source)
+        return
     try:
         estimator.set_params(verbose=0 if quiet else verbose or 1).fit(source)
     finally:

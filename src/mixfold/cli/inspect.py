@@ -30,13 +30,17 @@ def inspect_model(
         return
     from rich.console import Console
 
+    from mixfold.cli.axes import kernel_facts
     from mixfold.cli.parts import parts_table
 
     # Values come from a file: shown as they are, never read as markup.
     console = Console(markup=False, highlight=False)
     console.print(_tree(str(model_file), content))
     if content["class"] is not None:
-        console.print(parts_table(load_model(model_file)))
+        model = load_model(model_file)
+        for label, text in kernel_facts(model).items():
+            console.print(f"{label:8}{text}")
+        console.print(parts_table(model))
 
 
 def _tree(label: str, content: Any) -> Any:

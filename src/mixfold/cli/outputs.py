@@ -1,37 +1,47 @@
-"""Predictions of models with a target, as columns of a table."""
+"""Targets and components of rows, as columns of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from mixfold.contracts import Source
 
 
 def has_target(model: Any) -> bool:
-    """Whether a fitted model predicts a target, not its own components."""
-    return getattr(model, "_target", None) is not None
+    """Whether a fitted model was fitted to a target: it tells of that, not of its components."""
+    names = ("_target", "_sets", "_output")  # a target, sets of them, the other view
+    return any(getattr(model, name, None) is not None for name in names)
+
+
+def component_teller(model: Any) -> Callable[[Source], Any] | None:
+    """What tells the most probable component of rows; None for a model without components.
+
+    ``predict`` of a model with a target tells that.
+    """
+    if hasattr(model, "predict_component"):
+        teller: Callable[[Source], Any] = model.predict_component
+        return teller
+    return None if has_target(model) else getattr(model, "predict", None)
 
 
 def predicted(model: Any, proba: bool, piece: Source) -> Mapping[str, Any]:
     """Predictions for some rows and how sure they are; ``proba``: of every class."""
     import numpy as np
-    import typer
 
+    if not hasattr(model, "_target"):
+        return _plainly(model, proba, piece)
     task = model._target.task
     if task == "regression":
         if proba:
-            raise typer.BadParameter(
-                "the target of this model is a number; its predictions come with a standard "
-                "deviation instead.",
-                param_hint="--proba",
-            )
+            raise _no_chances("the target of this model is a number; its predictions come with a "
+                              "standard deviation instead.")  # fmt: skip
         mean, std = model.predict(piece, return_std=True)
-        return {**_columns("prediction", mean), **_columns("std", std)}
+        return {**numbered("prediction", mean), **numbered("std", std)}
     chances = np.asarray(model.predict_proba(piece))
     if task == "multilabel":
         labels = (chances > 0.5).astype(int)
-        return {**_columns("prediction", labels), **_columns("probability", chances)}
+        return {**numbered("prediction", labels), **numbered("probability", chances)}
     table = {
         "prediction": model.classes_[chances.argmax(axis=1)],
         "probability": chances.max(axis=1),
@@ -41,7 +51,48 @@ def predicted(model: Any, proba: bool, piece: Source) -> Mapping[str, Any]:
     return table
 
 
-def _columns(name: str, values: Any) -> dict[str, Any]:
+def _plainly(model: Any, proba: bool, piece: Source) -> Mapping[str, Any]:
+    """Predictions of a model that has no probabilities, of each of its targets."""
+    if proba:
+        raise _no_chances(f"a {type(model).__name__} predicts without probabilities; leave the "
+                          "option out, or fit supervised-ppca.")  # fmt: skip
+    found = model.predict(piece)
+    if not isinstance(found, dict | list):
+        return numbered("prediction", found)
+    named = found.items() if isinstance(found, dict) else enumerate(found)
+    table: dict[str, Any] = {}
+    for name, values in named:
+        table |= numbered(f"prediction_{name}", values)
+    return table
+
+
+def _no_chances(text: str) -> Exception:
+    import typer
+
+    return typer.BadParameter(text, param_hint="--proba")
+
+
+def drawn_columns(model: Any, names: list[str], drawn: Any) -> dict[str, Any]:
+    """Drawn rows by column, and what was drawn beside them: a target or the component."""
+    X, beside = drawn if isinstance(drawn, tuple) else (drawn, None)
+    columns = dict(zip(names, X.T, strict=True))
+    if has_target(model):
+        return columns | _target_columns(model, names, beside)
+    return columns if beside is None else columns | {_free("component", names): beside}
+
+
+def _target_columns(model: Any, names: list[str], drawn: Any) -> dict[str, Any]:
+    if model._target.task == "classification" and not len(model.classes_):
+        return {}  # it was fitted without a single class
+    return {_free(name, names): values for name, values in numbered("target", drawn).items()}
+
+
+def _free(name: str, taken: list[str]) -> str:
+    """A name that no column of the model has."""
+    return name if name not in taken else _free(f"{name}_", taken)
+
+
+def numbered(name: str, values: Any) -> dict[str, Any]:
     """An array of one column as it is; of several as numbered ones."""
     if values.ndim == 1:
         return {name: values}

@@ -1,10 +1,11 @@
-"""What a fitted model is made of, as a table: components, or the factors of a single one."""
+"""What a fitted model is made of, as a table: components, factors of a single one, or axes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mixfold.cli.axes import axes_columns, axes_count, axes_weights, has_axes
 from mixfold.cli.data import feature_names
 
 _COLUMNS_SHOWN = 6
@@ -13,7 +14,9 @@ _FACTORS_SHOWN = 12
 
 
 def parts_table(model: Any) -> Any:
-    """The components of a mixture, or the factors of a model that has one mean."""
+    """The components of a mixture, the factors of a model that has one mean, or axes."""
+    if has_axes(model):
+        return _axes_table(model)
     return _factor_table(model) if hasattr(model, "mean_") else _component_table(model)
 
 
@@ -47,13 +50,18 @@ def _component_table(model: Any) -> Any:
     shown = range(min(in_use, _COMPONENTS_SHOWN))
     extras = {}
     if hasattr(model, "weights_"):
-        extras["weight"] = [f"{model.weights_[k]:.3f}" for k in shown]
+        extras["weight"] = [_weight(model.weights_[k]) for k in shown]
     if hasattr(model, "loadings_"):
         shares = [_shares(model.loadings_[k], model.noise_variance_[k]) for k in shown]
         extras["explained"] = [f"{sum(parts):.1%}" for parts in shares]
     rows = {str(k): ([texts[k] for texts in extras.values()], centres[k]) for k in shown}
-    hidden = len(centres) - len(shown)
-    return _table(model, ["component", *extras], rows, f"{hidden} more components" * (hidden > 0))
+    hidden, names = len(centres) - len(shown), feature_names(model)
+    return _table(names, ["component", *extras], rows, f"{hidden} more components" * (hidden > 0))
+
+
+def _weight(share: float) -> str:
+    """A share to three digits; 0.000 would look like none at all, or a mistake."""
+    return "<0.001" if share < 0.0005 else f"{share:.3f}"
 
 
 def _factor_table(model: Any) -> Any:
@@ -65,24 +73,43 @@ def _factor_table(model: Any) -> Any:
     for j in range(min(len(shares), _FACTORS_SHOWN)):
         rows[f"factor {j + 1}"] = ([f"{shares[j]:.1%}"], loadings[:, j])
     rows["noise"] = ([""], np.broadcast_to(model.noise_variance_, model.mean_.shape))
-    hidden = len(shares) - _FACTORS_SHOWN
-    return _table(model, ["", "explains"], rows, f"{hidden} more factors" * (hidden > 0))
+    hidden, names = len(shares) - _FACTORS_SHOWN, feature_names(model)
+    return _table(names, ["", "explains"], rows, f"{hidden} more factors" * (hidden > 0))
+
+
+def _axes_table(model: Any) -> Any:
+    """A row for each axis of the features: what it explains and, if they are columns, of what."""
+    label, several, columns = axes_columns(model)
+    weights = axes_weights(model)
+    texts = [list(row) for row in zip(*columns.values(), strict=True)]
+    rows = {
+        f"{label} {j + 1}": (row, [] if weights is None else weights[:, j])
+        for j, row in enumerate(texts)
+    }
+    hidden = axes_count(model) - len(texts)
+    names = [] if weights is None else feature_names(model)
+    more = f"{hidden} more {several}" * (hidden > 0)
+    # each text takes the place of a column on the screen
+    return _table(names, ["", *columns], rows, more, _COLUMNS_SHOWN + 1 - len(columns))
 
 
 def _table(
-    model: Any, head: Sequence[str], rows: Mapping[str, tuple[list[str], Any]], more: str
+    names: list[str],
+    head: Sequence[str],
+    rows: Mapping[str, tuple[list[str], Any]],
+    more: str,
+    shown: int = _COLUMNS_SHOWN,
 ) -> Any:
     """By label some texts and a vector, of which the first entries are shown under their names."""
     from rich.table import Table
     from rich.text import Text
 
-    names = feature_names(model)
     table = Table(head[0], title_justify="left")
-    for name in (*head[1:], *names[:_COLUMNS_SHOWN]):
+    for name in (*head[1:], *names[:shown]):
         table.add_column(Text(name), justify="right")
     for label, (texts, vector) in rows.items():
-        table.add_row(label, *texts, *(f"{value:.4g}" for value in vector[:_COLUMNS_SHOWN]))
-    hidden = len(names) - _COLUMNS_SHOWN
+        table.add_row(label, *texts, *(f"{value:.4g}" for value in vector[:shown]))
+    hidden = len(names) - shown
     notes = [f"{hidden} more columns" * (hidden > 0), more]
     table.caption = ", ".join(filter(None, notes)) or None
     return table

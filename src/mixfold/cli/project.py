@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
+from inspect import signature
 from typing import Annotated, Any
 
 import typer
 
-from mixfold.cli.data import feature_names, load_model, require
+from mixfold.cli.axes import has_axes
+from mixfold.cli.data import feature_names, load_model, require, require_factors
 from mixfold.cli.options import ColumnsOption, DataArgument, ModelArgument, QuietOption, TableOut
+from mixfold.cli.outputs import component_teller
 from mixfold.cli.rows import write_rows
 from mixfold.contracts import Array, Source
 
@@ -36,25 +39,23 @@ def transform(
     ] = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Reduce each row to a few factors; missing entries are no obstacle.
+    """Reduce each row to a few factors; missing entries are no obstacle, save to a kernel.
 
     Writes the columns [bold]factor_1[/bold], [bold]factor_2[/bold], ...: the expected factors of
-    the row. For mixtures also [bold]component[/bold], the most probable one.
+    the row, by its columns (of kernel-pca, morp and kernel-cca its scores on the axes). For
+    mixtures also [bold]component[/bold], the most probable one; the class or number that a model
+    with a target predicts is told by predict.
 
     Example: [bold]mixfold transform factors.mixfold table.parquet --out latents.csv[/bold]
     """
     model = load_model(model_file)
-    # Distances to centres are a transform, too, but no factors.
-    require(model, "reconstruct", "transform", what="factors")
-    mixture = hasattr(model, "predict")
-    if per_component and not mixture:
-        raise typer.BadParameter(
-            f"a {type(model).__name__} has a single component; leave the option out.",
-            param_hint="--per-component",
-        )
+    require_factors(model, "transform")
+    tell = component_teller(model)
+    if per_component:
+        _check_per_component(model, tell is not None)
 
     def reduce(piece: Source) -> Mapping[str, Any]:
-        label = {"component": model.predict(piece)} if mixture else {}
+        label = {} if tell is None else {"component": tell(piece)}
         if not per_component:
             return label | _factors(model.transform(piece))
         latents = model.transform(piece, per_component=True)
@@ -63,6 +64,15 @@ def transform(
         return label
 
     write_rows("transform", model, file, out, columns, reduce, quiet)
+
+
+def _check_per_component(model: Any, mixture: bool) -> None:
+    if "per_component" in signature(model.transform).parameters:
+        return
+    has = "the same factors in all its components" if mixture else "a single component"
+    raise typer.BadParameter(
+        f"a {type(model).__name__} has {has}; leave the option out.", param_hint="--per-component"
+    )
 
 
 def _factors(latents: Array, prefix: str = "") -> dict[str, Array]:
@@ -86,16 +96,33 @@ def reconstruct(
 ) -> None:
     """Write each row as its factors explain it: without noise, and complete.
 
-    Writes the model's columns. To fill in missing entries and keep the others, use impute.
+    Writes the model's columns. To fill in missing entries and keep the others, use impute. Of
+    kernel-pca: rows whose scores on the axes are about those of the row.
 
     Example: [bold]mixfold reconstruct factors.mixfold table.csv --out smooth.csv[/bold]
     """
     model = load_model(model_file)
-    require(model, "reconstruct", "reconstruct", what="factors")
-    names = feature_names(model)
+    names, found_again = feature_names(model), _finds_rows_again(model, method)
+    if not found_again:
+        require(model, "reconstruct", "reconstruct")
 
     def rebuild(piece: Source) -> Mapping[str, Any]:
-        rows = model.reconstruct(piece, method=method.value)
+        if found_again:
+            rows = model.inverse_transform(model.transform(piece))
+        else:
+            rows = model.reconstruct(piece, method=method.value)
         return dict(zip(names, rows.T, strict=True))
 
     write_rows("reconstruct", model, file, out, columns, rebuild, quiet)
+
+
+def _finds_rows_again(model: Any, method: Method) -> bool:
+    """Whether rows are found from scores on axes of features, in one way only."""
+    if not has_axes(model) or not hasattr(model, "inverse_transform"):
+        return False
+    if method is not Method.posterior:
+        raise typer.BadParameter(
+            f"a {type(model).__name__} finds rows from scores in one way; leave the option out.",
+            param_hint="--method",
+        )
+    return True

@@ -43,6 +43,12 @@ class ModelEntry:
         estimator: type[Any] = getattr(mixfold, self.estimator)
         return estimator
 
+    def has_factors(self) -> bool:
+        """Whether it reduces rows to factors; distances to centres are a transform, too."""
+        from sklearn.base import ClusterMixin
+
+        return hasattr(self.load(), "transform") and not issubclass(self.load(), ClusterMixin)
+
     def parameters(self) -> tuple[str, ...]:
         """Names of the constructor's parameters, in its order."""
         signature = inspect.signature(self.load().__init__)
@@ -81,6 +87,7 @@ MODELS = {
         "groups with factors and noise of their own",
         "n_factors",
     ),
+    "kernel-pca": ModelEntry("KernelPCA", "n_components", "axes that a kernel bends"),
     "supervised-ppca": ModelEntry(
         "SupervisedPPCA", "n_components", "axes that tell of a --target too", target=True
     ),
@@ -97,6 +104,10 @@ MODELS = {
         "groups, each with axes that tell of a --target",
         "n_factors",
         target=True,
+    ),
+    "morp": ModelEntry("MORP", "n_components", "axes that a --target has a say in", target=True),
+    "kernel-cca": ModelEntry(
+        "KernelCCA", "n_components", "axes that go with those of a --target", target=True
     ),
 }
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from mixfold.cli.data import feature_names, load_model, require
 from mixfold.cli.options import ModelArgument, QuietOption, SeedOption, TableOut
+from mixfold.cli.outputs import drawn_columns
 from mixfold.cli.progress import row_progress
 from mixfold.cli.tables import TableWriter, check_output
 
@@ -25,6 +26,8 @@ def sample(
     """Draw new rows that look like those the model has seen.
 
     Writes the model's columns and, for models with groups, [bold]component[/bold]: that of the row.
+    Of a model with a target, [bold]target[/bold] instead: that of the row (several are numbered
+    from 0). A name that a column has already gets a _ at its end.
 
     Example: [bold]mixfold sample groups.mixfold --rows 500 --out new.csv[/bold]
     """
@@ -37,17 +40,11 @@ def sample(
     names = feature_names(model)
     with TableWriter(out) as writer, row_progress("sample", rows, quiet) as advance:
         for size in _portions(rows):
-            writer.write(_columns(names, model.sample(size, random_state=random_state)))
+            drawn = model.sample(size, random_state=random_state)
+            writer.write(drawn_columns(model, names, drawn))
             advance(size)
     if not quiet:
         typer.echo(f"wrote {out} ({rows} rows)")
-
-
-def _columns(names: list[str], drawn: Any) -> dict[str, Any]:
-    """Drawn rows by column; models with components give these beside the rows."""
-    X, labels = drawn if isinstance(drawn, tuple) else (drawn, None)
-    columns = dict(zip(names, X.T, strict=True))
-    return columns if labels is None else columns | {"component": labels}
 
 
 def _portions(rows: int) -> Iterator[int]:

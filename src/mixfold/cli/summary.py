@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mixfold.cli.axes import has_axes, kernel_facts
+from mixfold.cli.outputs import has_target
 from mixfold.cli.parts import explained, parts_table
 from mixfold.contracts import Source
 
@@ -12,7 +14,7 @@ _EVENTS_SHOWN = 8
 _FACTS = (
     ("components in use", "effective_components_", "{}"),
     ("clusters", "n_clusters_", "{}"),
-    ("log-likelihood per row", "lower_bound_", "{:.6g}"),
+    ("", "lower_bound_", "{:.6g}"),  # see _objective
     ("inertia", "inertia_", "{:.6g}"),
     ("iterations", "n_iter_", "{}"),
 )
@@ -32,8 +34,23 @@ def print_summary(name: str, model: Any, source: Source, seconds: float) -> None
         console.print(f"! ... and {len(events) - _EVENTS_SHOWN} more (see events_)")
 
 
-def _objective(model: Any) -> str:
-    """What the objective of a model with priors is."""
+def _bic(model: Any) -> float | None:
+    """The criterion of the training rows; None for models that maximise no likelihood of these."""
+    if not hasattr(model, "bic") or hasattr(model, "alpha_"):  # of a bound, it means nothing
+        return None
+    try:
+        return float(model.bic())
+    except ValueError:
+        if has_target(model):  # which classes and settings decide
+            return None
+        raise
+
+
+def _objective(model: Any, bic: float | None) -> str:
+    """What the objective of a model is."""
+    if not hasattr(model, "alpha_"):
+        likelihood = bic is not None or not has_target(model)
+        return "log-likelihood per row" if likelihood else "objective per row"
     if hasattr(model, "evidence_bound_"):
         return "log evidence per row, bound"
     return "log joint per row, mean" if hasattr(model, "traces_") else "log posterior per row"
@@ -46,15 +63,18 @@ def _facts(name: str, model: Any, source: Source, seconds: float) -> Any:
     rows = "?" if source.n_samples is None else source.n_samples
     grid.add_row("model", name)
     grid.add_row("data", f"{rows} rows, {source.n_features} columns")
+    for label, text in kernel_facts(model).items():
+        grid.add_row(label, text)
+    bic = _bic(model)
     for label, attribute, form in _FACTS:
         if hasattr(model, attribute):
-            if attribute == "lower_bound_" and hasattr(model, "alpha_"):
-                label = _objective(model)
+            label = label or _objective(model, bic)
             grid.add_row(label, form.format(getattr(model, attribute)))
-    if hasattr(model, "mean_"):
+    if hasattr(model, "mean_") or hasattr(model, "explained_variance_ratio_"):
         grid.add_row("variance explained", f"{sum(explained(model)):.1%}")
-    if hasattr(model, "bic") and not hasattr(model, "alpha_"):  # of a likelihood, not of a bound
-        grid.add_row("BIC", f"{model.bic():.6g} (lower is better)")
+    if bic is not None:
+        among = ", among models of one kernel" if has_axes(model) else ""
+        grid.add_row("BIC", f"{bic:.6g} (lower is better{among})")
     if hasattr(model, "converged_"):
         grid.add_row("converged", "yes" if model.converged_ else "no: raise max_iter")
     grid.add_row("time", f"{seconds:.1f} s")

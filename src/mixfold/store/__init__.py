@@ -44,6 +44,14 @@ ESTIMATORS: dict[str, str] = {
     "FactorAnalysis": "mixfold.estimators.factor_analysis",
     "GaussianMixture": "mixfold.estimators.gaussian_mixture",
     "GaussianPCP": "mixfold.estimators.gaussian_pcp",
+    "KernelCCA": "mixfold.estimators.kernel_cca",
+    "LatentDirichletAllocation": "mixfold.estimators.latent_dirichlet_allocation",
+    "PCP": "mixfold.estimators.pcp",
+    "PLSI": "mixfold.estimators.plsi",
+    "KernelPCA": "mixfold.estimators.kernel_pca",
+    "MLiT": "mixfold.estimators.mlit",
+    "MORP": "mixfold.estimators.morp",
+    "MixtureClassifier": "mixfold.estimators.mixture_classifier",
     "KMeans": "mixfold.estimators.kmeans",
     "MixtureOfFactorAnalyzers": "mixfold.estimators.mixture_of_factor_analyzers",
     "MixtureOfFactorModels": "mixfold.estimators.mixture_of_factor_models",
@@ -182,7 +190,8 @@ def load(path: Path) -> Any:
     ModelFileError, OSError
         As for :func:`read`; also if the state is not one of that class.
     """
-    kind = describe(path)["kind"]
+    described = describe(path)
+    kind = described["kind"]
     if kind not in ESTIMATORS:
         raise ModelFileError(
             path,
@@ -190,7 +199,10 @@ def load(path: Path) -> Any:
             f"the estimators are {', '.join(ESTIMATORS)}; a newer mixfold may know more",
         )
     # First the class, so that its records are registered when the tree is rebuilt.
-    estimator = getattr(importlib.import_module(ESTIMATORS[kind]), kind)
+    estimator = estimator_class(kind)
+    for inner in described["parameters"].values():  # estimators of which this one is made
+        if isinstance(inner, dict) and inner.get("kind") in ESTIMATORS:
+            estimator_class(inner["kind"])
     tree = read(path, kind)
     try:
         return estimator._from_state(tree)
@@ -198,6 +210,13 @@ def load(path: Path) -> Any:
         raise ModelFileError(
             path, f"its content is not the state of a {kind} ({type(error).__name__}: {error})"
         ) from error
+
+
+def estimator_class(kind: str) -> Any:
+    """A class of :data:`ESTIMATORS` by its name."""
+    if kind not in ESTIMATORS:
+        raise ValueError(f"{kind!r} is not an estimator of this mixfold")
+    return getattr(importlib.import_module(ESTIMATORS[kind]), kind)
 
 
 def _kind(header: Header, path: Path) -> str:

@@ -1,0 +1,146 @@
+"""Latent Dirichlet allocation by variational Bayes.
+
+theta_n ~ Dir(prior), each token: z ~ theta_n, word ~ topic_z; topic_k ~ Dir(smoothing).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from mixfold.contracts import Array, Block, Context, Pilot, RowRandom, Update
+from mixfold.math.topic_sweeps import dirichlet_rows, dirichlet_terms, expected_words
+from mixfold.models.topics.memory import Memory
+from mixfold.models.topics.priors import damped_prior, document_prior, topic_smoothing
+from mixfold.models.topics.records import Counts, TopicParams, TopicSums, counts_of
+
+
+@dataclass(frozen=True, slots=True)
+class TopicReading:
+    """Words (D, K) as E ln of the topics has them, and the prior of a document."""
+
+    words: Array
+    prior: Array
+
+
+@dataclass(frozen=True, slots=True)
+class LDAModel:
+    """``first`` is the start. Priors are learned from step ``patience`` on.
+
+    A document has up to ``sweeps`` inner steps, or ``again`` if the last pass is remembered: the
+    topics move too, so that it does not pay to settle it in each pass.
+    """
+
+    first: TopicParams
+    learn_prior: bool = True
+    learn_smoothing: bool = True
+    patience: int = 3
+    sweeps: int = 50
+    again: int = 3
+    tol: float = 1e-3
+    memory: Memory = field(default_factory=Memory)
+
+    def initialise(self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0) -> TopicParams:
+        return self.first
+
+    def prepare(self, params: TopicParams) -> TopicReading:
+        return TopicReading(expected_words(params.topics), params.prior)  # type: ignore[no-untyped-call]
+
+    # ------------------------------------------------ E step
+
+    def expect(self, reading: TopicReading, block: Block, rng: RowRandom) -> TopicSums:
+        counts = counts_of(block)
+        sums = np.zeros(reading.words.shape)
+        shape = (block.n_rows, len(reading.prior))
+        known = self.memory.recall(block.start, shape)
+        gamma = np.ones(shape) if known is None else known + reading.prior
+        most = self.sweeps if known is None else self.again
+        inside, sweeps = infer(reading, counts, gamma, sums, most, self.tol)
+        # tokens by topic: a step of the prior then takes the posteriors along
+        self.memory.keep(block.start, gamma - reading.prior)
+        rest, logs = terms(gamma, reading.prior, counts.weight)
+        bound = float(inside.sum() + counts.weight @ rest)
+        tokens = float(counts.weight @ counts.lengths)
+        return TopicSums(sums, logs, bound, float(counts.weight.sum()), tokens, float(sweeps))
+
+    # ------------------------------------------------ M step
+
+    def update(
+        self, params: TopicParams, stats: TopicSums, context: Context
+    ) -> Update[TopicParams]:
+        """The posterior of the topics, and a step of their priors."""
+        prior, smoothing = params.prior, params.smoothing
+        words = stats.words
+        if context.iteration > self.patience and self.learn_prior:
+            prior = document_prior(prior, stats.logs, stats.documents)
+        if context.iteration > self.patience and self.learn_smoothing:
+            smoothing = topic_smoothing(smoothing, words)
+        topics = np.ascontiguousarray(words.T) + smoothing
+        # when the priors begin to move, gains of earlier steps say nothing of later ones
+        steady = context.iteration != self.patience + 1
+        return Update(TopicParams(topics, prior, smoothing), monotone=steady)
+
+    def objective(self, params: TopicParams, stats: TopicSums) -> float:
+        """The bound on the log evidence."""
+        return stats.bound + topic_term(params)
+
+    def total_weight(self, stats: TopicSums) -> float:
+        return stats.tokens
+
+    def entropy(self, stats: TopicSums) -> float:
+        return 0.0
+
+    def of_batches(self) -> LDAModel:
+        """The same model for batches of documents, of which none is remembered."""
+        return replace(self, memory=Memory(0))
+
+    def stochastic(
+        self, params: TopicParams, stream: TopicSums, batch: TopicSums, rate: float
+    ) -> TopicParams:
+        """A step from blended statistics. The prior of documents steps by the batch alone: what was
+        blended is of other priors, and draws it back to them."""
+        prior, smoothing = params.prior, params.smoothing
+        if self.learn_prior:
+            prior = damped_prior(prior, batch.logs, batch.documents, rate)
+        if self.learn_smoothing:
+            smoothing = topic_smoothing(smoothing, stream.words)
+        return TopicParams(np.ascontiguousarray(stream.words.T) + smoothing, prior, smoothing)
+
+    def coordinates(self, params: TopicParams) -> Array:
+        return np.log(params.topics).ravel()
+
+    def from_coordinates(self, params: TopicParams, vector: Array) -> None:
+        return None
+
+    def derivatives(self, params: TopicParams, stats: TopicSums) -> None:
+        return None
+
+
+def infer(
+    reading: TopicReading, counts: Counts, gamma: Array, sums: Array, sweeps: int, tol: float
+) -> tuple[Array, int]:
+    """Posteriors of documents into ``gamma``; see ``dirichlet_rows``."""
+    inside, made = dirichlet_rows(  # type: ignore[no-untyped-call]
+        counts.indptr, counts.indices, counts.data, counts.weight, reading.words, reading.prior,
+        gamma, sums, sweeps, tol,
+    )  # fmt: skip
+    return inside, int(made)
+
+
+def terms(gamma: Array, prior: Array, weight: Array) -> tuple[Array, Array]:
+    """What the bounds of documents have besides tokens, and sums; see ``dirichlet_terms``."""
+    out, logs = dirichlet_terms(gamma, prior, weight)  # type: ignore[no-untyped-call]
+    return out, logs
+
+
+def outside(gamma: Array, prior: Array) -> Array:
+    """What the bound of a document has besides its tokens: minus KL(Dir(gamma) || Dir(prior))."""
+    return terms(gamma, prior, np.ones(len(gamma)))[0]
+
+
+def topic_term(params: TopicParams) -> float:
+    """Minus the divergence of the topics from their prior."""
+    K, D = params.topics.shape
+    each, _ = terms(params.topics, np.full(D, params.smoothing), np.ones(K))
+    return float(each.sum())

@@ -1,0 +1,131 @@
+"""Clusters of documents and topics of words, learned together.
+
+pi ~ Dir(alpha / M), theta_m ~ Dir(prior): a document is of cluster c ~ pi, each of its tokens of
+topic z ~ theta_c, its word of topic_z. How cluster and topics of a document are inferred is a
+strategy: ``Structured`` (joint) or ``MeanField`` (independent).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from mixfold.contracts import Array, Block, Context, Event, Pilot, RowRandom, Update
+from mixfold.models.topics.lda import topic_term
+from mixfold.models.topics.pcp_merges import mergers
+from mixfold.models.topics.pcp_records import (
+    PCPParams,
+    PCPReading,
+    PCPSums,
+    cluster_term,
+    expected_reading,
+)
+from mixfold.models.topics.pcp_structured import Structured
+from mixfold.models.topics.priors import counted_prior, topic_smoothing
+from mixfold.models.topics.records import Counts, TopicParams, counts_of
+
+# weight of a cluster below which it is dropped
+LEAST_WEIGHT = 1e-3
+
+
+class Inference(Protocol):
+    """How cluster and topics of a document are found."""
+
+    def begin(self, attempt: int) -> None:
+        """The fit begins with start number ``attempt``."""
+        ...
+
+    def prepare(self, reading: PCPReading) -> PCPReading:
+        """What is worth making once per pass."""
+        ...
+
+    def sums(self, reading: PCPReading, counts: Counts, start: int) -> PCPSums:
+        """Statistics of documents, of which the first is row ``start``."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class PCPModel:
+    """``starts`` are tried in turn; priors are learned after step ``patience``.
+
+    ``total`` documents are what a batch of a stream stands for; then no cluster is dropped.
+    """
+
+    starts: tuple[PCPParams, ...]
+    inference: Inference = field(default_factory=Structured)
+    learn_prior: bool = True
+    learn_smoothing: bool = True
+    patience: int = 10
+    total: float | None = None
+
+    def initialise(self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0) -> PCPParams:
+        self.inference.begin(attempt)
+        return self.starts[attempt]
+
+    def prepare(self, params: PCPParams) -> PCPReading:
+        return self.inference.prepare(expected_reading(params))
+
+    def expect(self, reading: PCPReading, block: Block, rng: RowRandom) -> PCPSums:
+        return self.inference.sums(reading, counts_of(block), block.start)
+
+    def update(self, params: PCPParams, stats: PCPSums, context: Context) -> Update[PCPParams]:
+        """Posteriors of clusters and topics, and a step of their priors."""
+        kept = np.ones(len(stats.clusters), bool)
+        if self.total is None:
+            kept = stats.clusters >= min(LEAST_WEIGHT, float(stats.clusters.max()))
+        else:
+            stats = stats.scale(self.total / stats.documents)
+        centres, prior, b = stats.centres[kept], params.words.prior, params.words.smoothing
+        if context.iteration > self.patience and self.learn_prior:
+            prior = counted_prior(prior, centres)
+        if context.iteration > self.patience and self.learn_smoothing:
+            b = topic_smoothing(b, stats.words)
+        fresh = replace(
+            params,
+            centres=prior + centres,
+            weights=params.alpha / params.n_clusters + stats.clusters[kept],
+            words=TopicParams(np.ascontiguousarray(stats.words.T) + b, prior, b),
+            ids=params.ids[kept],
+        )
+        return Update(fresh, _dropped(kept, context.iteration), monotone=bool(kept.all()))
+
+    def moves(
+        self, params: PCPParams, stats: PCPSums, pilot: Pilot, rng: np.random.Generator
+    ) -> list[PCPParams]:
+        """Clusters that are alike, merged."""
+        return mergers(params, stats)
+
+    def objective(self, params: PCPParams, stats: PCPSums) -> float:
+        """The bound on the log evidence."""
+        return stats.bound + cluster_term(params) + topic_term(params.words)
+
+    def total_weight(self, stats: PCPSums) -> float:
+        return stats.documents
+
+    def entropy(self, stats: PCPSums) -> float:
+        return 0.0
+
+    def normalised(self, stats: PCPSums) -> PCPSums:
+        """Per document, so that batches of any size can be blended."""
+        return stats.scale(1.0 / stats.documents)
+
+    def of_batches(self, total: float) -> PCPModel:
+        """The same model for batches of a corpus of ``total`` documents."""
+        return replace(self, total=total, patience=-1)
+
+    def coordinates(self, params: PCPParams) -> Array:
+        return np.log(params.words.topics).ravel()
+
+    def from_coordinates(self, params: PCPParams, vector: Array) -> None:
+        return None
+
+    def derivatives(self, params: PCPParams, stats: PCPSums) -> None:
+        return None
+
+
+def _dropped(kept: Array, iteration: int) -> tuple[Event, ...]:
+    """Clusters that are not needed go: that is how their number is learned, no cause for worry."""
+    lost = int((~kept).sum())
+    return (Event("pruned", f"{lost} empty clusters were dropped", iteration),) if lost else ()

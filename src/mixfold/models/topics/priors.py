@@ -1,0 +1,46 @@
+"""Steps of the priors: Dirichlet-multinomial likelihoods of soft counts.
+
+Each is Minka's fixed point: it climbs and stays positive. A prior below the least one would make
+exp psi underflow.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import psi
+
+from mixfold.contracts import Array
+from mixfold.math.topic_sweeps import digamma_rise
+
+LEAST = 2e-3
+
+
+def document_prior(prior: Array, logs: Array, documents: float) -> Array:
+    """A step of a vector prior from sums of psi(gamma_k) and of psi(sum gamma), (K + 1,)."""
+    up = logs[:-1] - documents * psi(prior)
+    down = logs[-1] - documents * psi(prior.sum())
+    return np.asarray(np.maximum(prior * up / max(down, 1e-300), LEAST))
+
+
+def damped_prior(prior: Array, logs: Array, documents: float, rate: float) -> Array:
+    """Part of a step: of a batch that stands for more documents than it has."""
+    step = document_prior(prior, logs, documents)
+    return np.asarray(prior * (step / prior) ** rate)
+
+
+def counted_prior(prior: Array, rows: Array, steps: int = 5) -> Array:
+    """Steps of a vector prior from soft counts (m, K) themselves."""
+    totals = rows.sum(axis=1)
+    for _ in range(steps):
+        up = (psi(rows + prior) - psi(prior)).sum(axis=0)
+        down = (psi(totals + prior.sum()) - psi(prior.sum())).sum()
+        prior = np.maximum(prior * up / max(down, 1e-300), LEAST)
+    return prior
+
+
+def topic_smoothing(b: float, words: Array) -> float:
+    """A step of the symmetric prior of topics from tokens (D, K) by word and topic."""
+    D = len(words)
+    up = float(digamma_rise(words, b))  # type: ignore[no-untyped-call]
+    down = D * float((psi(words.sum(axis=0) + D * b) - psi(D * b)).sum())
+    return max(b * up / down, LEAST) if down > 0 else b

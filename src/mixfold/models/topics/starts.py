@@ -1,0 +1,103 @@
+"""Where topic models begin: a few steps of pLSI are worth more than many of what follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from mixfold.contracts import Array, Block, Executor, Source, Stats
+from mixfold.math.seeding import distinct, lloyd, plus_plus, squared_distances
+from mixfold.models.topics.lda import LDAModel, TopicReading, infer
+from mixfold.models.topics.pcp_records import PCPParams
+from mixfold.models.topics.records import TopicParams, counts_of
+
+# share of a start that each document gives to clusters other than its own
+_SOFT = 0.1
+# runs of k-means, of which the best is taken: so many, or fewer where clusters are many
+_MOST_TRIES, _MOST_CENTRES = 10, 200
+# digits of a share's root that are not rounding
+_DIGITS = 9
+
+
+@dataclass(frozen=True)
+class WordSums(Stats):
+    """Tokens of each word (D,), documents that are not empty, and documents."""
+
+    words: Array
+    documents: float
+    rows: float
+
+
+def count_words(block: Block) -> WordSums:
+    """The words of a block; what is not a count is an error."""
+    counts = counts_of(block)
+    words = np.asarray(counts.matrix.T @ counts.weight, np.float64).ravel()
+    return WordSums(words, float(counts.weight.sum()), float(block.n_rows))
+
+
+def random_topics(words: Array, n_topics: int, rng: np.random.Generator) -> Array:
+    """Topics (K, D) that differ by chance alone: frequencies of words, each drawn up or down."""
+    topics = rng.gamma(1.0, size=(n_topics, len(words))) * np.maximum(words, 0.0)
+    mass = topics.sum(axis=1, keepdims=True)
+    return np.asarray(topics / np.where(mass > 0, mass, 1.0))
+
+
+def dirichlet_topics(topics: Array, tokens: float, prior: Array, smoothing: float) -> TopicParams:
+    """Topics of LDA from probabilities: as if the tokens were shared evenly among them."""
+    return TopicParams(smoothing + topics * (tokens / len(topics)), prior, smoothing)
+
+
+def document_topics(model: LDAModel, params: TopicParams, source: Source,
+                    executor: Executor) -> dict[int, Array]:  # fmt: skip
+    """Tokens of each document by topic (n, K), by the first row of a block."""
+    task = partial(_by_topic, model.prepare(params), model.sweeps, model.tol)
+    return dict(executor.map_rows(task, source))
+
+
+def _by_topic(reading: TopicReading, sweeps: int, tol: float, block: Block) -> tuple[int, Array]:
+    counts = counts_of(block)
+    gamma = np.ones((block.n_rows, len(reading.prior)))
+    infer(reading, counts, gamma, np.zeros(reading.words.shape), sweeps, tol)
+    return block.start, np.maximum(gamma - reading.prior, 0.0)
+
+
+def clustered(
+    by_topic: Array, weight: Array, words: TopicParams, alpha: float, n_clusters: int,
+    rng: np.random.Generator,
+) -> PCPParams:  # fmt: skip
+    """Clusters of documents by their shares of topics; with as many clusters as documents, each one
+    its own."""
+    if n_clusters >= len(by_topic):
+        centres, sizes = by_topic * weight[:, None], weight
+    else:
+        psi = memberships(by_topic, weight, n_clusters, rng) * weight[:, None]
+        centres, sizes = psi.T @ by_topic, psi.sum(axis=0)
+    return PCPParams(words.prior + centres, alpha / n_clusters + sizes, words, alpha, n_clusters,
+                     np.arange(n_clusters))  # fmt: skip
+
+
+def memberships(by_topic: Array, weight: Array, n_clusters: int, rng: np.random.Generator) -> Array:
+    """Nearly hard clusters by k-means on the roots of shares: Hellinger's distance.
+
+    Centres come from distinct documents in the order of their shares, so that a repeated document
+    and one of twice the weight are the same.
+    """
+    mass = by_topic.sum(axis=1, keepdims=True)
+    even = np.full_like(by_topic, 1.0 / by_topic.shape[1])
+    roots = np.sqrt(np.where(mass > 0, by_topic / np.where(mass > 0, mass, 1.0), even))
+    rows, total, _ = distinct(np.round(roots, _DIGITS), weight, None)
+    tries = min(max(_MOST_CENTRES // n_clusters, 1), _MOST_TRIES)
+    found = [_k_means(rows, total, n_clusters, rng) for _ in range(tries)]
+    centres = min(found, key=lambda one: one[0])[1]
+    hard = np.argmin(squared_distances(roots, centres), axis=1)[:, None] == np.arange(n_clusters)
+    return np.asarray((1 - _SOFT) * hard + _SOFT / n_clusters)
+
+
+def _k_means(
+    rows: Array, weight: Array, n_clusters: int, rng: np.random.Generator
+) -> tuple[float, Array]:
+    """What is left of the squares, and the centres."""
+    _, centres = lloyd(rows, weight, plus_plus(rows, weight, n_clusters, rng, None), 30, None)
+    return float(weight @ squared_distances(rows, centres).min(axis=1)), centres
