@@ -17,7 +17,7 @@ Run = Callable[..., Outcome]
 COMMANDS = (
     "select",
     "fit", "predict", "score", "impute", "transform", "reconstruct", "sample", "inspect", "demo",
-    "reproduce",
+    "reproduce", "topics",
 )  # fmt: skip
 
 

@@ -75,7 +75,8 @@ def test_every_example_is_run_here() -> None:
     assert scripts == {
         "messy_table.py", "larger_than_memory.py", "dask_cluster.py", "eigenfaces.py",
         "mixture_of_factors.py", "codebook_digits.py",
-        "half_labelled_digits.py",
+        "half_labelled_digits.py", "swiss_roll.py", "gaussian_ridge.py",
+        "topics_of_texts.py",
     }  # fmt: skip
 
 
@@ -142,6 +143,46 @@ def test_half_labelled_digits(tmp_path: Path) -> None:
     assert _is_picture(tmp_path / "half-labelled-digits.png")
 
 
+def test_swiss_roll(tmp_path: Path) -> None:
+    out = _run("swiss_roll.py", tmp_path, "swiss-roll.png")
+    told = {
+        title: float(share) for title, share in re.findall(r"^(.+): ([\d.]+) of the way", out, re.M)
+    }
+    assert len(told) == 7
+    unrolled = {title for title, share in told.items() if share > 0.99}
+    assert unrolled == {"LLE", "LLE, modified", "Isomap", "kernel PCA, distances of Isomap"}
+    assert all(share < 0.3 for title, share in told.items() if title not in unrolled)
+    assert _number(r"relative difference of coordinates: ([\d.]+)", out) < 0.1
+    assert _is_picture(tmp_path / "swiss-roll.png")
+
+
+def test_gaussian_ridge(tmp_path: Path) -> None:
+    out = _run("gaussian_ridge.py", tmp_path, "gaussian-ridge.png")
+    assert _number(r"log score along it: ([\d.e+-]+)", out) < 1e-9
+    found = re.search(r"in degrees: (\d+), (\d+) \(the clouds: (\d+), (\d+)\)", out)
+    assert found is not None
+    angles = [float(angle) for angle in found.groups()]
+    assert angles[:2] == pytest.approx(angles[2:], abs=6)
+    assert _number(r"least variance: ([\d.]+) right", out) > 0.8
+    assert _number(r"largest variance: ([\d.]+) right", out) < 0.5
+    assert _is_picture(tmp_path / "gaussian-ridge.png")
+
+
+def test_topics_of_texts(tmp_path: Path) -> None:
+    pictures = [f"{name}-of-texts.png" for name in ("topics", "clusters")]
+    out = _run("topics_of_texts.py", tmp_path, *pictures)
+    assert _number(r"clusters that are left of 20: (\d+)", out) == 8
+    assert _number(r"is perfect\): ([\d.]+)", out) > 0.95
+    told = {int(k): float(p) for k, p in re.findall(r"^ +(\d+) +([\d.]+)$", out, re.M)}
+    assert set(told) == {1, 2, 5, 20} and min(told, key=lambda k: told[k]) == 5
+    topics = [set(words.split()) for words in re.findall(r"^topic \d: (.*)", out, re.M)]
+    sea = "ship harbour sail wind wave anchor captain crew island storm tide deck"
+    assert sum(topic <= set(sea.split(" ")) for topic in topics) == 1
+    assert "'travel'" in out
+    for name in pictures:
+        assert name in out and _is_picture(tmp_path / name)
+
+
 # ------------------------------------------------ code in documents
 
 
@@ -179,6 +220,7 @@ def test_commands_of_the_guide_run(
     X[:, 1:][rng.random((800, 4)) < 0.1] = np.nan
     columns = {f"c{j}": pa.array(X[:, j], from_pandas=True) for j in range(5)}
     parquet.write_table(pa.table(columns), "table.parquet")
+    _write_letters(tmp_path / "letters", rng)
     code = "".join(re.findall(r"^```sh\n(.*?)^```", GUIDE, flags=re.DOTALL | re.MULTILINE))
     lines = [shlex.split(line) for line in code.splitlines() if line]
     assert {"fit", "transform", "reconstruct", "reproduce"} <= {words[1] for words in lines}
@@ -190,6 +232,15 @@ def test_commands_of_the_guide_run(
         assert not end.value.code, (words, capsys.readouterr().err)
     factors = (tmp_path / "factors.csv").read_text(encoding="utf-8").splitlines()
     assert len(factors) == 801 and factors[0].startswith('"factor_1"')
+
+
+def _write_letters(folder: Path, rng: np.random.Generator) -> None:
+    """Texts of three subjects, a file each."""
+    folder.mkdir()
+    subjects = [["ship", "sail", "wind"], ["oven", "salt", "soup"], ["law", "jury", "oath"]]
+    for i in range(60):
+        words = [*rng.choice(subjects[i % 3], 15), *rng.choice(np.ravel(subjects), 5)]
+        (folder / f"{i:02d}.txt").write_text(" ".join(words), encoding="utf-8")
 
 
 # ------------------------------------------------ names in documents

@@ -9,6 +9,9 @@ from scipy.sparse import issparse
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from mixfold import (
+    MORP,
+    PCP,
+    PLSI,
     PPCA,
     BayesianGaussianMixture,
     BernoulliMixture,
@@ -16,10 +19,15 @@ from mixfold import (
     FactorAnalysis,
     GaussianMixture,
     GaussianPCP,
+    KernelCCA,
+    KernelPCA,
+    LatentDirichletAllocation,
     Mixture,
+    MixtureClassifier,
     MixtureOfFactorAnalyzers,
     MixtureOfFactorModels,
     MixtureOfPPCA,
+    MLiT,
     MultinomialMixture,
     NestedMixture,
     PoissonMixture,
@@ -45,6 +53,9 @@ OF_SAMPLERS = {
 
 # One of the classes of this check is called -1, which here is a row without a class.
 SEMI_SUPERVISED = {"check_classifiers_classes"}
+
+# Its rows are negative, which counts cannot be.
+OF_COUNTS = {"check_clustering"}
 
 
 class Moved:
@@ -131,6 +142,23 @@ ESTIMATORS = [
     (SupervisedPPCA(task="regression", solver="em"), set()),
     (SupervisedMixtureOfPPCA(2, task="classification", **BRIEF), SEMI_SUPERVISED),
     (SupervisedMixtureOfPPCA(2, task="regression", **BRIEF), set()),
+    (KernelPCA(random_state=0), set()),
+    (KernelPCA(kernel="linear"), set()),
+    (KernelPCA(landmarks=200, random_state=0), set()),
+    (KernelPCA(kernel="precomputed"), set()),
+    (KernelPCA(solver="chebyshev", random_state=0), set()),
+    (MORP(random_state=0), set()),
+    (MORP(task="classification"), SEMI_SUPERVISED),
+    (MORP(task="regression", kernel="rbf", output_kernel="rbf"), set()),
+    (MORP(1, beta="cv", cv=3, random_state=0), set()),
+    (KernelCCA(), set()),
+    (KernelCCA(1, kernel="rbf", output_kernel="rbf"), set()),
+    (MLiT(), set()),
+    (MLiT(2, 1, "orthonormal", random_state=0), set()),
+    (MLiT(1, 1, "constrained"), set()),
+    (MixtureClassifier(), set()),
+    (MixtureClassifier(MLiT(1, 1)), set()),
+    (MixtureClassifier(MixtureOfPPCA(1, 1)), set()),
     (NestedMixture(2, init_params="k-means++", random_state=0), set()),
     (BayesianGaussianMixture(random_state=0), OF_CLASSIFIERS),
     (BayesianGaussianMixture(2, init_params="k-means++", random_state=0), set()),
@@ -143,6 +171,15 @@ ESTIMATORS = [
     (Mixture("full", 2, init_params="k-means++", random_state=0), set()),
     (Mixture("diag", 2, inference="vb", random_state=0), set()),
     (Mixture("diag", 2, inference="gibbs", **SHORT), OF_SAMPLERS),
+    (PLSI(2, random_state=0), set()),
+    (LatentDirichletAllocation(2, random_state=0), set()),
+    (LatentDirichletAllocation(2, learning_method="online", random_state=0), set()),
+    (PCP(2, 3, max_iter=30, random_state=0), OF_CLASSIFIERS | OF_COUNTS),
+    (PCP(2, 2, alpha=20.0, max_iter=30, random_state=0), OF_COUNTS),
+    (
+        PCP(2, 2, inference="mean_field", max_iter=30, random_state=0),
+        OF_CLASSIFIERS | OF_COUNTS,
+    ),
     (CountedPoisson(2, **QUICK), set()),
     (CountedMultinomial(2, **QUICK), set()),
     (CountedBernoulli(2, **QUICK), set()),

@@ -10,15 +10,15 @@ from typing import Annotated, Any
 
 import typer
 
-from mixfold.cli import apply, demo, fit, inspect, project, reproduce, sample, select
+from mixfold.cli import apply, demo, fit, inspect, project, reproduce, sample, select, topics
 
 # Line breaks inside a paragraph are kept by the terminal: one string for each paragraph.
 _HELP = (
     "Find groups and factors in a table, and use them: assign rows, reduce them to a few numbers, "
     "fill in missing entries, spot odd rows, draw new ones.\n\n"
     "A table is a Parquet, CSV or npy file, or a folder of Parquet or CSV files; it may have "
-    "missing entries and more rows than memory holds. A model file holds numbers and words, no "
-    "code."
+    "missing entries and more rows than memory holds. Or it is texts: a folder of them, or a .txt "
+    "file with one on each line. A model file holds numbers and words, no code."
 )
 _EPILOG = (
     "Start with [bold]mixfold demo[/bold], or with\n"
@@ -45,6 +45,7 @@ for _command in (
     project.transform,
     project.reconstruct,
     sample.sample,
+    topics.topics,
 ):
     app.command()(_command)
 app.command("inspect")(inspect.inspect_model)

@@ -21,6 +21,9 @@ from mixfold.cli.options import (
 )
 from mixfold.cli.outputs import has_target, predicted
 from mixfold.cli.rows import write_rows
+from mixfold.cli.texts import EncodingOption
+from mixfold.cli.topic_rows import score_documents
+from mixfold.cli.topics import is_topic_model
 from mixfold.contracts import Source
 
 
@@ -42,13 +45,14 @@ def predict(
             "--proba", help="Add one column per component, or class: the probability of each."
         ),
     ] = False,
+    encoding: EncodingOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Say which group each row belongs to, or what its target is, and how surely.
 
     Writes the columns [bold]component[/bold] and [bold]probability[/bold] (of that component). Of a
     model with a target: [bold]prediction[/bold], and [bold]probability[/bold] or, of numbers,
-    [bold]std[/bold] (morp: neither).
+    [bold]std[/bold] (morp: neither). Of a folder of texts, first [bold]document[/bold]: the file.
 
     Example: [bold]mixfold predict groups.mixfold table.parquet --out labels.csv[/bold]
     """
@@ -56,7 +60,7 @@ def predict(
     require(model, "predict", "predict")
     if has_target(model):
         task = partial(predicted, model, proba)
-        write_rows("predict", model, file, out, columns, task, quiet)
+        write_rows("predict", model, file, out, columns, task, quiet, encoding)
         return
     soft = hasattr(model, "predict_proba")
     if proba:
@@ -71,7 +75,7 @@ def predict(
             table |= {f"probability_{k}": chances[:, k] for k in range(chances.shape[1])}
         return table
 
-    write_rows("predict", model, file, out, columns, label, quiet)
+    write_rows("predict", model, file, out, columns, label, quiet, encoding)
 
 
 def score(
@@ -84,6 +88,7 @@ def score(
         ),
     ] = None,
     columns: ColumnsOption = None,
+    encoding: EncodingOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Say how well a model explains a table, and which rows look odd.
@@ -92,10 +97,18 @@ def score(
     for each row: the rows with the lowest values are the strangest. With a kernel it is the density
     of what that makes of a row: compare it among models of one kernel and gamma only.
 
+    Of plsi, lda and pcp it is the log probability of a document's words (of lda, a bound of it),
+    which is lower for long documents. Printed are its mean per word and the perplexity of half of
+    the words of each document, held back at random, given the others: a fair comparison of models
+    by documents that they have not seen, the lower the better.
+
     Example: [bold]mixfold score groups.mixfold new.parquet --out density.csv[/bold]
     """
     model = load_model(model_file)
     require(model, "score_samples", "score", what="log-density")
+    if is_topic_model(model):
+        score_documents(model, file, out, columns, encoding, quiet)
+        return
     total = 0.0
 
     def density(piece: Source) -> Mapping[str, Any]:
@@ -104,7 +117,7 @@ def score(
         total += float(values.sum())
         return {"log_density": values}
 
-    rows = write_rows("score", model, file, out, columns, density, quiet)
+    rows = write_rows("score", model, file, out, columns, density, quiet, encoding)
     typer.echo(f"rows {rows}")
     typer.echo(f"log-density per row {total / rows:.6g}")
 

@@ -16,6 +16,12 @@ def find_models(names: list[str]) -> dict[str, ModelEntry]:
     entries = {name: find_model(name) for name in names}
     able = [name for name, entry in MODELS.items() if hasattr(entry.load(), "bic")]
     for name in names:
+        if hasattr(entries[name].load(), "top_words"):
+            raise typer.BadParameter(
+                f"numbers of topics are compared by other documents: fit {name} with each, and "
+                "keep the one with the lowest perplexity that mixfold score tells of these.",
+                param_hint="--model",
+            )
         if name not in able:
             raise typer.BadParameter(
                 f"a {name} has no likelihood of the columns to compare; choose among: "

@@ -8,7 +8,9 @@ from typing import Any
 
 import typer
 
+from mixfold.cli.corpus import is_corpus, open_corpus, open_corpus_for
 from mixfold.cli.outputs import has_target
+from mixfold.cli.texts import TextSettings
 from mixfold.contracts import Source
 
 # Entries of a piece: large enough to keep the cores busy, about 32 MB in double precision.
@@ -30,12 +32,21 @@ def feature_names(model: Any) -> list[str]:
 
 
 def open_columns(
-    file: Path, columns: list[str] | None, weight: str | None = None, target: str | None = None
+    file: Path,
+    columns: list[str] | None,
+    weight: str | None = None,
+    target: str | None = None,
+    texts: TextSettings | None = None,
 ) -> Source:
     """The rows of a file, in pieces; ``weight`` and ``target`` name columns that are no features.
 
-    The blocks hold the targets, of numbers or text, as their ``y``.
+    The blocks hold the targets, of numbers or text, as their ``y``. Texts become counts of words,
+    as ``texts`` says.
     """
+    texts = texts or TextSettings()
+    if is_corpus(file):
+        return open_corpus(file, columns, weight, target, texts)
+    texts.refuse(str(file))
     from mixfold.engine.sources import open_source
 
     if target is None:
@@ -52,14 +63,21 @@ def open_columns(
     return open_source(file, columns=chosen, weight=weight, y=y)
 
 
-def open_for(model: Any, file: Path, columns: list[str] | None) -> Source:
+def open_for(
+    model: Any, file: Path, columns: list[str] | None, encoding: str | None = None
+) -> Source:
     """The rows of a file as ``model`` wants them: its own columns unless others are named.
+
+    ``encoding`` is that of texts.
 
     Raises
     ------
     ValueError
         If the number of columns is not the model's.
     """
+    if is_corpus(file):
+        return open_corpus_for(model, file, columns, encoding)
+    TextSettings(encoding=encoding).refuse(str(file))
     fitted = getattr(model, "feature_names_in_", None)
     if columns is None and fitted is not None and file.suffix.lower() != ".npy":
         columns = [str(name) for name in fitted]
@@ -92,6 +110,8 @@ def require(model: Any, method: str, wanted_by: str, what: str | None = None) ->
         able = [name for name, entry in MODELS.items() if hasattr(entry.load(), method)]
         if method == "predict" and has_target(model):  # of groups, others do that, too
             able = [name for name in able if MODELS[name].target]
+        if hasattr(model, "top_words"):  # of documents, which few models are for
+            able = [name for name in able if MODELS[name].words]
         raise _lacks(model, what or method, able, wanted_by, error.__cause__) from None
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mixfold.cli.corpus import check_words
 from mixfold.cli.data import open_columns
 from mixfold.cli.families import FamilyOption, family_parameter
 from mixfold.cli.options import (
@@ -21,6 +22,13 @@ from mixfold.cli.options import (
 from mixfold.cli.registry import MODELS, ModelEntry, find_model
 from mixfold.cli.settings import parse_settings
 from mixfold.cli.tables import check_output
+from mixfold.cli.texts import (
+    EncodingOption,
+    MaxFeaturesOption,
+    MinDfOption,
+    StopWordsOption,
+    TextSettings,
+)
 from mixfold.contracts import Source
 
 _MODELS_HELP = "; ".join(f"[bold]{name}[/bold] ({entry.summary})" for name, entry in MODELS.items())
@@ -40,8 +48,8 @@ def fit(
             "--components",
             "-k",
             min=1,
-            help="Number of groups; of models without groups, such as ppca, that of factors. "
-            "Default: the model's.",
+            help="Number of groups; of models without groups, such as ppca or lda, that of factors "
+            "or topics. Default: the model's.",
         ),
     ] = None,
     factors: Annotated[
@@ -50,7 +58,8 @@ def fit(
             "--factors",
             "-d",
             min=0,
-            help="Number of factors in each group, for the mixtures that have them.",
+            help="Number of factors in each group, for the mixtures that have them; of pcp, that "
+            "of topics.",
         ),
     ] = None,
     family: FamilyOption = None,
@@ -69,7 +78,8 @@ def fit(
         typer.Option(
             "--weights",
             metavar="COLUMN",
-            help="A column that says how often each row counts; it is not fitted.",
+            help="A column (of an .npz file, an array) that says how often each row counts; it "
+            "is not fitted.",
         ),
     ] = None,
     target: Annotated[
@@ -82,18 +92,27 @@ def fit(
             "unknown).",
         ),
     ] = None,
+    stop_words: StopWordsOption = None,
+    min_df: MinDfOption = None,
+    max_features: MaxFeaturesOption = None,
+    encoding: EncodingOption = None,
     seed: SeedOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Fit a model to a table and write it to a file.
+    """Fit a model to a table, or to texts, and write it to a file.
+
+    Texts become counts of words; the model file remembers the words.
 
     Example: [bold]mixfold fit table.parquet --components 8 --out groups.mixfold[/bold]
+
+    Example: [bold]mixfold fit letters/ --model lda --components 20 --out topics.mixfold[/bold]
     """
     entry = find_model(model)
     check_output(out, suffixes=())
     _check_factors(model, entry, factors)
     _check_family(model, entry, family)
     _check_target(model, entry, target)
+    check_words(file, {model: entry})
     short = {
         "--components": (entry.size, components),
         "--factors": (entry.factors, factors),
@@ -101,7 +120,8 @@ def fit(
         "--seed": ("random_state", seed),
     }
     estimator = entry.load()(**_parameters(entry, settings or [], short))
-    source = open_columns(file, split_columns(columns), weights, target)
+    texts = TextSettings(stop_words, min_df, max_features, encoding)
+    source = open_columns(file, split_columns(columns), weights, target, texts)
     start = time.perf_counter()
     _fit(estimator, source, quiet)
     seconds = time.perf_counter() - start

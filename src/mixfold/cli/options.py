@@ -13,7 +13,9 @@ DataArgument = Annotated[
         metavar="FILE",
         exists=True,
         help="The table: a .parquet, .csv or .npy file, or a folder of Parquet or CSV files. "
-        "An empty entry or NaN is a missing one. It is read in pieces, never whole.",
+        "An empty entry or NaN is a missing one. It is read in pieces, never whole. Or documents: "
+        "a folder of text files, a .txt file with one on each line, or sparse counts in an .npz "
+        "file (scipy's; an array vocab names the words).",
     ),
 ]
 ModelArgument = Annotated[

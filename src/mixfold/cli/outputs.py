@@ -78,7 +78,10 @@ def drawn_columns(model: Any, names: list[str], drawn: Any) -> dict[str, Any]:
     columns = dict(zip(names, X.T, strict=True))
     if has_target(model):
         return columns | _target_columns(model, names, beside)
-    return columns if beside is None else columns | {_free("component", names): beside}
+    if beside is None:
+        return columns
+    drawn_for = "component" if beside.ndim == 1 else "topic"
+    return columns | {_free(n, names): v for n, v in numbered(drawn_for, beside).items()}
 
 
 def _target_columns(model: Any, names: list[str], drawn: Any) -> dict[str, Any]:

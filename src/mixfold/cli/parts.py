@@ -1,4 +1,4 @@
-"""What a fitted model is made of, as a table: components, factors of a single one, or axes."""
+"""What a fitted model is made of, as a table: components, factors of a single one, axes, topics."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from mixfold.cli.axes import axes_columns, axes_count, axes_weights, has_axes
 from mixfold.cli.data import feature_names
+from mixfold.cli.topics import is_topic_model, topic_parts
 
 _COLUMNS_SHOWN = 6
 _COMPONENTS_SHOWN = 30
@@ -14,7 +15,9 @@ _FACTORS_SHOWN = 12
 
 
 def parts_table(model: Any) -> Any:
-    """The components of a mixture, the factors of a model that has one mean, or axes."""
+    """The components of a mixture, the factors of a model that has one mean, axes, or topics."""
+    if is_topic_model(model):
+        return topic_parts(model)
     if has_axes(model):
         return _axes_table(model)
     return _factor_table(model) if hasattr(model, "mean_") else _component_table(model)

@@ -14,6 +14,9 @@ from mixfold.cli.data import feature_names, load_model, require, require_factors
 from mixfold.cli.options import ColumnsOption, DataArgument, ModelArgument, QuietOption, TableOut
 from mixfold.cli.outputs import component_teller
 from mixfold.cli.rows import write_rows
+from mixfold.cli.texts import EncodingOption
+from mixfold.cli.topic_rows import named_topics
+from mixfold.cli.topics import is_topic_model
 from mixfold.contracts import Array, Source
 
 
@@ -37,6 +40,7 @@ def transform(
             "--per-component", help="For mixtures: the factors in each component, not their mean."
         ),
     ] = False,
+    encoding: EncodingOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Reduce each row to a few factors; missing entries are no obstacle, save to a kernel.
@@ -44,26 +48,28 @@ def transform(
     Writes the columns [bold]factor_1[/bold], [bold]factor_2[/bold], ...: the expected factors of
     the row, by its columns (of kernel-pca, morp and kernel-cca its scores on the axes). For
     mixtures also [bold]component[/bold], the most probable one; the class or number that a model
-    with a target predicts is told by predict.
+    with a target predicts is told by predict. Of plsi, lda and pcp: [bold]topic_0[/bold],
+    [bold]topic_1[/bold], ..., the shares of the topics, numbered as in mixfold topics.
 
     Example: [bold]mixfold transform factors.mixfold table.parquet --out latents.csv[/bold]
     """
     model = load_model(model_file)
     require_factors(model, "transform")
     tell = component_teller(model)
+    named = named_topics if is_topic_model(model) else _factors
     if per_component:
         _check_per_component(model, tell is not None)
 
     def reduce(piece: Source) -> Mapping[str, Any]:
         label = {} if tell is None else {"component": tell(piece)}
         if not per_component:
-            return label | _factors(model.transform(piece))
+            return label | named(model.transform(piece))
         latents = model.transform(piece, per_component=True)
         for k in range(latents.shape[1]):
             label |= _factors(latents[:, k], f"component_{k}_")
         return label
 
-    write_rows("transform", model, file, out, columns, reduce, quiet)
+    write_rows("transform", model, file, out, columns, reduce, quiet, encoding)
 
 
 def _check_per_component(model: Any, mixture: bool) -> None:

@@ -27,6 +27,8 @@ class ModelEntry:
         The parameter that ``--family`` sets; empty if it has none.
     target : bool
         Whether it is fitted to a target, the column that ``--target`` names.
+    words : bool
+        Whether it is one of counts of words, so that it can be fitted to texts.
     """
 
     estimator: str
@@ -35,6 +37,7 @@ class ModelEntry:
     factors: str = ""
     family: str = ""
     target: bool = False
+    words: bool = False
 
     def load(self) -> type[Any]:
         """The estimator class. Imported on use, so that ``--help`` answers at once."""
@@ -47,7 +50,9 @@ class ModelEntry:
         """Whether it reduces rows to factors; distances to centres are a transform, too."""
         from sklearn.base import ClusterMixin
 
-        return hasattr(self.load(), "transform") and not issubclass(self.load(), ClusterMixin)
+        estimator = self.load()
+        clusters = issubclass(estimator, ClusterMixin) and not hasattr(estimator, "top_words")
+        return hasattr(estimator, "transform") and not clusters
 
     def parameters(self) -> tuple[str, ...]:
         """Names of the constructor's parameters, in its order."""
@@ -66,7 +71,10 @@ MODELS = {
     "bernoulli-mixture": ModelEntry("BernoulliMixture", "n_components", "groups of yes and no"),
     "poisson-mixture": ModelEntry("PoissonMixture", "n_components", "groups of counts"),
     "multinomial-mixture": ModelEntry(
-        "MultinomialMixture", "n_components", "groups of documents as counts of words"
+        "MultinomialMixture",
+        "n_components",
+        "groups of documents as counts of words",
+        words=True,
     ),
     "categorical-mixture": ModelEntry("CategoricalMixture", "n_components", "groups of codes"),
     "nested-mixture": ModelEntry("NestedMixture", "n_components", "groups of groups"),
@@ -86,6 +94,20 @@ MODELS = {
         "n_components",
         "groups with factors and noise of their own",
         "n_factors",
+    ),
+    "plsi": ModelEntry("PLSI", "n_components", "topics of documents", words=True),
+    "lda": ModelEntry(
+        "LatentDirichletAllocation",
+        "n_components",
+        "topics of documents, with priors that are learned",
+        words=True,
+    ),
+    "pcp": ModelEntry(
+        "PCP",
+        "n_clusters",
+        "groups of documents, their number learned, and --factors topics",
+        "n_components",
+        words=True,
     ),
     "kernel-pca": ModelEntry("KernelPCA", "n_components", "axes that a kernel bends"),
     "supervised-ppca": ModelEntry(

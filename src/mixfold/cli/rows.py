@@ -8,6 +8,7 @@ from typing import Any
 
 import typer
 
+from mixfold.cli.corpus import document_names
 from mixfold.cli.data import open_for, pieces
 from mixfold.cli.options import split_columns
 from mixfold.cli.progress import row_progress
@@ -26,23 +27,36 @@ def write_rows(
     columns: str | None,
     task: Task,
     quiet: bool,
+    encoding: str | None = None,
+    then: Callable[[Source], None] | None = None,
 ) -> int:
-    """Write ``task(piece)`` for each piece of the file, in row order; return the number of rows."""
+    """Write ``task(piece)`` for each piece of the file, in row order; return the number of rows.
+
+    If each row is a file, ``document`` names it. ``then`` is called with all rows in the end.
+    """
     names = split_columns(columns)
+    if out is not None:
+        _check_out(out, file)
+    source = open_for(model, file, names, encoding)
     if out is None:
-        return _each_piece(label, open_for(model, file, names), task, None, quiet)
+        rows = _each_piece(label, source, task, None, quiet)
+    else:
+        with TableWriter(out) as writer:
+            rows = _each_piece(label, source, task, writer, quiet)
+    if then is not None:
+        then(source)
+    if out is not None and not quiet:
+        typer.echo(f"wrote {out} ({rows} rows)")
+    return rows
+
+
+def _check_out(out: Path, file: Path) -> None:
     check_output(out)
-    if out.resolve() == file.resolve() or out.resolve().parent == file.resolve():
+    if out.resolve().is_relative_to(file.resolve()):
         raise typer.BadParameter(
             f"{out} would overwrite, or lie within, the data it is made from; choose another file.",
             param_hint="--out",
         )
-    source = open_for(model, file, names)
-    with TableWriter(out) as writer:
-        rows = _each_piece(label, source, task, writer, quiet)
-    if not quiet:
-        typer.echo(f"wrote {out} ({rows} rows)")
-    return rows
 
 
 def _each_piece(
@@ -52,15 +66,17 @@ def _each_piece(
     writer: TableWriter | None,
     quiet: bool,
 ) -> int:
-    rows = 0
+    rows, documents = 0, document_names(source)
     with row_progress(label, source.n_samples, quiet) as advance:
         for piece in pieces(source):
             table = task(piece)
             if not table:
                 raise ValueError("The model has no factors; there is nothing to write.")
+            size = len(next(iter(table.values())))
+            if documents is not None:
+                table = {"document": documents[rows : rows + size], **table}
             if writer is not None:
                 writer.write(table)
-            size = len(next(iter(table.values())))
             rows += size
             advance(size)
     if rows == 0:

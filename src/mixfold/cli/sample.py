@@ -14,6 +14,7 @@ from mixfold.cli.progress import row_progress
 from mixfold.cli.tables import TableWriter, check_output
 
 _ROWS_AT_ONCE = 100_000
+_ENTRIES_AT_ONCE = 2**24  # of rows of many words
 
 
 def sample(
@@ -27,7 +28,8 @@ def sample(
 
     Writes the model's columns and, for models with groups, [bold]component[/bold]: that of the row.
     Of a model with a target, [bold]target[/bold] instead: that of the row (several are numbered
-    from 0). A name that a column has already gets a _ at its end.
+    from 0). Of lda, [bold]topic_0[/bold], [bold]topic_1[/bold], ... instead: the shares of the
+    topics. A name that a column has already gets a _ at its end.
 
     Example: [bold]mixfold sample groups.mixfold --rows 500 --out new.csv[/bold]
     """
@@ -39,7 +41,7 @@ def sample(
     random_state = np.random.RandomState(seed)
     names = feature_names(model)
     with TableWriter(out) as writer, row_progress("sample", rows, quiet) as advance:
-        for size in _portions(rows):
+        for size in _portions(rows, max(1, min(_ROWS_AT_ONCE, _ENTRIES_AT_ONCE // len(names)))):
             drawn = model.sample(size, random_state=random_state)
             writer.write(drawn_columns(model, names, drawn))
             advance(size)
@@ -47,6 +49,6 @@ def sample(
         typer.echo(f"wrote {out} ({rows} rows)")
 
 
-def _portions(rows: int) -> Iterator[int]:
-    for first in range(0, rows, _ROWS_AT_ONCE):
-        yield min(_ROWS_AT_ONCE, rows - first)
+def _portions(rows: int, at_once: int) -> Iterator[int]:
+    for first in range(0, rows, at_once):
+        yield min(at_once, rows - first)

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from mixfold.cli.candidates import find_models, first_of, values_to_try
+from mixfold.cli.corpus import check_words
 from mixfold.cli.data import open_columns
 from mixfold.cli.families import FamilyOption, family_parameter
 from mixfold.cli.options import ColumnsOption, DataArgument, QuietOption, SeedOption, split_columns
@@ -136,6 +137,7 @@ def select(
     from mixfold import MixtureSearch
 
     entries = find_models(model or ["gaussian-mixture"])
+    check_words(file, entries)
     _check_outputs(
         file, {"--out": (out, ()), "--plot": (plot, _PICTURES), "--table": (table, FORMATS)}
     )
@@ -156,6 +158,7 @@ def select(
     held = folds is not None or criterion is Criterion.held_out
     X, weight = _in_memory(source) if held else (source, None)
     search.fit(X, sample_weight=weight)
+    _keep_words(search.best_estimator_, source)
     if not quiet:
         from mixfold.cli.choice import print_search
 
@@ -182,15 +185,26 @@ def _in_memory(source: Source) -> tuple[Any, Any]:
     """The rows as one table, which can be divided, and their weights."""
     import numpy as np
     import pyarrow as pa
+    from scipy import sparse
 
     blocks = list(source.blocks())
     if not blocks:
         raise ValueError("The input has no rows; there is nothing to do.")
-    X = np.concatenate([block.X for block in blocks])
     weighed = any(block.weight is not None for block in blocks)
     weight = np.concatenate([block.weights() for block in blocks]) if weighed else None
+    if sparse.issparse(blocks[0].X):
+        return sparse.vstack([block.X for block in blocks], format="csr"), weight
+    X = np.concatenate([block.X for block in blocks])
     names = source.feature_names
     return X if names is None else pa.table(dict(zip(names, X.T, strict=True))), weight
+
+
+def _keep_words(model: Any, source: Source) -> None:
+    """Sparse rows in memory have no names of columns; texts cannot be counted without these."""
+    import numpy as np
+
+    if source.feature_names is not None and not hasattr(model, "feature_names_in_"):
+        model.feature_names_in_ = np.array(source.feature_names, dtype=object)
 
 
 def _write(

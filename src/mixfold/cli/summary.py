@@ -7,6 +7,7 @@ from typing import Any
 from mixfold.cli.axes import has_axes, kernel_facts
 from mixfold.cli.outputs import has_target
 from mixfold.cli.parts import explained, parts_table
+from mixfold.cli.topics import is_clustered, is_topic_model
 from mixfold.contracts import Source
 
 _EVENTS_SHOWN = 8
@@ -27,11 +28,16 @@ def print_summary(name: str, model: Any, source: Source, seconds: float) -> None
     console = Console(highlight=False, markup=False)
     console.print(_facts(name, model, source, seconds))
     console.print(parts_table(model))
-    events = list(getattr(model, "events_", ()))
+    events = [event for event in getattr(model, "events_", ()) if not _hoped_for(model, event)]
     for event in events[:_EVENTS_SHOWN]:
         console.print(f"! {event.message}")
     if len(events) > _EVENTS_SHOWN:
         console.print(f"! ... and {len(events) - _EVENTS_SHOWN} more (see events_)")
+
+
+def _hoped_for(model: Any, event: Any) -> bool:
+    """Clusters that were dropped: their number is learned so, and told above."""
+    return is_clustered(model) and event.kind == "pruned"
 
 
 def _bic(model: Any) -> float | None:
@@ -48,6 +54,8 @@ def _bic(model: Any) -> float | None:
 
 def _objective(model: Any, bic: float | None) -> str:
     """What the objective of a model is."""
+    if is_topic_model(model):
+        return _topic_objective(model)
     if not hasattr(model, "alpha_"):
         likelihood = bic is not None or not has_target(model)
         return "log-likelihood per row" if likelihood else "objective per row"
@@ -56,13 +64,27 @@ def _objective(model: Any, bic: float | None) -> str:
     return "log joint per row, mean" if hasattr(model, "traces_") else "log posterior per row"
 
 
+def _topic_objective(model: Any) -> str:
+    if is_clustered(model):
+        return "log evidence per document, bound"
+    bayes = hasattr(model, "topic_word_prior_")
+    return "log evidence per word, bound" if bayes else "log-likelihood per word"
+
+
+def _size(model: Any, source: Source) -> str:
+    """How large the data are; of documents, how many words they have in all."""
+    rows = "?" if source.n_samples is None else source.n_samples
+    if is_topic_model(model):
+        return f"{rows} documents, {model.n_tokens_:.10g} words, {source.n_features} different"
+    return f"{rows} rows, {source.n_features} columns"
+
+
 def _facts(name: str, model: Any, source: Source, seconds: float) -> Any:
     from rich.table import Table
 
     grid = Table.grid(padding=(0, 2))
-    rows = "?" if source.n_samples is None else source.n_samples
     grid.add_row("model", name)
-    grid.add_row("data", f"{rows} rows, {source.n_features} columns")
+    grid.add_row("data", _size(model, source))
     for label, text in kernel_facts(model).items():
         grid.add_row(label, text)
     bic = _bic(model)

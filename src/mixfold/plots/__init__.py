@@ -2,16 +2,20 @@
 
 from mixfold.plots.chains import plot_chains, plot_similarity
 from mixfold.plots.discriminant import plot_discriminant
+from mixfold.plots.document_clusters import plot_cluster_topics, plot_document_clusters
 from mixfold.plots.ellipses import plot_ellipses
 from mixfold.plots.images import plot_factors, plot_images, plot_reconstructions
 from mixfold.plots.latents import plot_latents
 from mixfold.plots.selection import plot_criterion, plot_search
+from mixfold.plots.topics import plot_topics
 from mixfold.plots.trace import plot_objective
 
 __all__ = [
     "plot_chains",
+    "plot_cluster_topics",
     "plot_criterion",
     "plot_discriminant",
+    "plot_document_clusters",
     "plot_ellipses",
     "plot_factors",
     "plot_images",
@@ -20,4 +24,5 @@ __all__ = [
     "plot_reconstructions",
     "plot_search",
     "plot_similarity",
+    "plot_topics",
 ]
