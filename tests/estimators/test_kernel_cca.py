@@ -182,3 +182,10 @@ def test_mistakes_are_told() -> None:
         KernelCCA().fit(X, Y).score(X, np.full(Y.shape, np.nan))
     with pytest.raises(ValueError, match=r"y has 149 entries"):
         KernelCCA().fit(X, Y).score(X, Y[1:])
+
+
+@pytest.mark.parametrize("how", [{}, {"solver": "dual"}, {"kernel": "rbf"}])
+@pytest.mark.parametrize("n", [50, 100, 150])
+def test_rows_that_are_all_the_same_are_told(n: int, how: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"all rows of X .* are the same"):
+        KernelCCA(1, **how).fit(np.full((n, 3), 0.1), CLASSES[:n])

@@ -223,6 +223,14 @@ def test_rows_that_are_all_the_same(kernel: str, solver: str) -> None:
     assert fitted.inverse_transform(np.zeros((4, 0))).shape == (4, 3)
 
 
+@pytest.mark.parametrize("solver", ["krylov", "dense", "auto"])
+def test_rows_that_are_all_as_different(solver: str, rng: np.random.Generator) -> None:
+    # LAPACK, asked for a few of many equal eigenvalues, finds none
+    fitted = KernelPCA(2, solver=solver, random_state=0).fit(1e6 * rng.normal(size=(120, 4)))
+    np.testing.assert_allclose(fitted.eigenvalues_, [1.0, 1.0], atol=1e-3)
+    np.testing.assert_allclose(fitted.explained_variance_ratio_, 1 / 119, rtol=1e-3)
+
+
 @pytest.mark.parametrize("solver", ["krylov", "chebyshev", "dense", "em"])
 @pytest.mark.parametrize("kernel", ["rbf", "cosine"])
 def test_fewer_rows_or_ranks_than_axes(kernel: str, solver: str, rng: np.random.Generator) -> None:

@@ -296,3 +296,26 @@ def test_draws() -> None:
     with pytest.raises(ValueError, match="n_samples must be at least 1; got 0"):
         fit.sample(0)
     assert not hasattr(MixtureClassifier(MLiT()), "sample")
+
+
+def test_probabilities_sum_to_one_however_far_a_row_is() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    fit = MixtureClassifier(random_state=0).fit(X, np.arange(60) % 3)
+    far = fit.predict_proba([[1e200] * 4, [1e150] * 4, [1e10] * 4])
+    np.testing.assert_allclose(far.sum(axis=1), 1.0)
+
+
+def test_novel_rows_do_not_look_like_a_class() -> None:
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 3 - 1
+    with pytest.raises(ValueError, match="novel rows would be called -1, which is a class"):
+        MixtureClassifier(novelty=0.1).fit(X, y)
+    assert 9 in MixtureClassifier(novelty=0.1, novelty_label=9).fit(X, y).predict(X)
+    assert -1 in MixtureClassifier(novelty=0.1, novelty_label=-1).fit(X, y).predict(X)
+
+
+def test_a_stream_forgets_the_novelty_of_a_fit() -> None:
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    fit = MixtureClassifier(GaussianMixture(1), novelty=0.3, random_state=0).fit(X, y)
+    assert -1 in fit.predict(X)
+    fit.set_params(novelty=None).partial_fit(X, y)
+    assert set(fit.predict(X)) <= {0, 1} and not hasattr(fit, "novelty_threshold_")

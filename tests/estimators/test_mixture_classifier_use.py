@@ -21,6 +21,7 @@ from mixfold import (
     PPCA,
     BayesianGaussianMixture,
     GaussianMixture,
+    KernelPCA,
     KMeans,
     MixtureClassifier,
     MixtureOfFactorAnalyzers,
@@ -283,3 +284,55 @@ def test_counts_are_told_of_the_class_that_has_none() -> None:
     with pytest.raises(ValueError, match="column 1") as error:
         MixtureClassifier(PoissonMixture(1)).fit(X, ["a", "a", "b", "b"])
     assert "while fitting class 'b'" in error.value.__notes__
+
+
+@pytest.mark.parametrize("density", ["mixture", GaussianMixture, 3], ids=["text", "type", "number"])
+def test_what_is_no_estimator_is_told(density: Any) -> None:
+    X, y = table()
+    with pytest.raises(TypeError, match="estimator must be an estimator"):
+        MixtureClassifier(density).fit(X, y)
+
+
+def test_scores_by_the_name_of_a_column(tmp_path: Path) -> None:
+    X, y = table()
+    frame = pd.DataFrame(X, columns=list("abcde")).assign(kind=y)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    fit = MixtureClassifier(ONE, random_state=0).fit(frame, "kind")
+    wanted = float(np.mean(fit.predict(X_frame := frame[list("abcde")]) == y))
+    assert fit.score(frame, "kind") == fit.score(X_frame, y) == wanted
+    assert fit.score(tmp_path / "rows.csv", "kind") == wanted
+    weight = np.where(y == 0, 3.0, 0.0)
+    first = float(np.mean(fit.predict(X_frame)[y == 0] == 0))
+    np.testing.assert_allclose(fit.score(frame, "kind", sample_weight=weight), first)
+
+
+def test_priors_named_by_an_index(tmp_path: Path) -> None:
+    X, y = table()
+    kinds = np.array(["rare", "often"])[y]
+    shares = pd.Series({"rare": 0.2, "often": 0.8})  # not in the order of classes_
+    fit = MixtureClassifier(ONE, priors=shares).fit(X, kinds)
+    np.testing.assert_allclose(fit.priors_, [0.8, 0.2])
+    fit.save(tmp_path / "model")
+    again = mixfold.load(tmp_path / "model")
+    assert again.priors == {"rare": 0.2, "often": 0.8}
+    plain = MixtureClassifier(ONE, priors=pd.Series([3.0, 1.0])).fit(X, kinds)
+    np.testing.assert_allclose(plain.priors_, [0.75, 0.25])
+    plain.save(tmp_path / "model")
+    np.testing.assert_allclose(mixfold.load(tmp_path / "model").fit(X, kinds).priors_, [0.75, 0.25])
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_classes_do_not_answer_by_different_iterates(label: int) -> None:
+    model = MixtureClassifier(MLiT(1, 2, max_iter=4), settings={label: {"iterate": 2}})
+    with pytest.raises(ValueError, match=rf"class {label} its own iterate.*share"):
+        model.fit(*table())
+
+
+def test_densities_of_as_many_dimensions_as_rows_do_not_compare_classes() -> None:
+    X, y = table()
+    with pytest.raises(TypeError, match="do not compare classes"):
+        MixtureClassifier(KernelPCA(2)).fit(X, y)
+    uneven = np.r_[np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:20]]
+    linear = MixtureClassifier(KernelPCA(2, kernel="linear")).fit(X[uneven], y[uneven])
+    same = MixtureClassifier(PPCA(2)).fit(X[uneven], y[uneven])
+    np.testing.assert_allclose(linear.predict_proba(X), same.predict_proba(X), atol=1e-8)

@@ -386,6 +386,12 @@ def test_a_function_cannot_be_saved(tmp_path: Path) -> None:
         ({"beta": "cv", "cv": 500}, "cv=500 folds need as many rows"),
         ({"beta": "cv", "cv_grid": {"gamma": [1]}}, "cv_grid must be a dict of lists"),
         ({"beta": "cv", "cv_grid": {"beta": [0.5, 2.0]}}, "beta in cv_grid must be numbers from 0"),
+        ({"beta": "cv", "cv_grid": {"beta": ["a"]}}, "beta in cv_grid must be numbers from 0"),
+        ({"beta": "cv", "cv_grid": {"beta": []}}, "beta in cv_grid must be numbers from 0"),
+        (
+            {"beta": "cv", "cv_grid": {"beta": [0.5], "regularization": [-1.0]}},
+            "regularization in cv_grid must be numbers >= 0",
+        ),
         ({"beta": {"a": 0.5}}, "is for several sets of outputs"),
         ({"landmarks": 1}, "'landmarks' parameter"),
     ],
@@ -416,3 +422,19 @@ def test_mistakes_in_the_data_are_told() -> None:
         MORP().fit(X, CLASSES[1:])
     with pytest.raises(ValueError, match="beta must be a dict with the keys"):
         MORP(beta=[0.1, 0.2]).fit(X, {"a": CLASSES, "b": REAL})
+
+
+@pytest.mark.parametrize("value", [1.0, 0.1, 1e6 + 0.1])
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"solver": "dual"},
+        {"kernel": "rbf"},
+        {"kernel": "poly"},
+        {"kernel": "rbf", "landmarks": 10},
+    ],
+)
+def test_rows_that_are_all_the_same_are_told(how: dict[str, Any], value: float) -> None:
+    with pytest.raises(ValueError, match=r"all rows of X .* are the same"):
+        MORP(1, **how).fit(np.full((100, 3), value), np.arange(100) % 2)

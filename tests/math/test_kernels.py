@@ -112,3 +112,9 @@ def test_a_function_of_another_shape_is_refused() -> None:
     kernel = CallableKernel(lambda A, B: np.zeros(3))
     with pytest.raises(ValueError, match=r"of shape \(n, m\); for n = 5 and m = 2 .* \(3,\)"):
         kernel.block(np.zeros((5, 1)), np.zeros((2, 1)))
+
+
+def test_a_function_that_gives_nan_is_told() -> None:
+    kernel = CallableKernel(lambda A, B: np.full((len(A), len(B)), np.nan))
+    with pytest.raises(ValueError, match="finite"):
+        kernel.block(np.ones((2, 2)), np.ones((3, 2)))

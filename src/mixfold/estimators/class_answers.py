@@ -7,9 +7,11 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array
+from mixfold.engine.sources.targets import split_target
 from mixfold.estimators.base import MixfoldEstimator
 from mixfold.estimators.iterates import staged_scores
 from mixfold.math.softmax import normalise
@@ -59,6 +61,8 @@ class ClassAnswers:
         joint = self._joint(X)
         lost = ~np.isfinite(joint).any(axis=1)
         joint[lost] = self._log_priors()
+        # far from all classes log densities are so large that log(sum) would vanish beside them
+        joint -= joint.max(axis=1, keepdims=True)
         return np.asarray(joint - normalise(joint)[0][:, None])
 
     def predict(self, X: Any) -> Array:
@@ -74,6 +78,20 @@ class ClassAnswers:
         # a number does not become a text beside one, nor the other way round
         kind = np.result_type(*kinds) if text[0] == text[1] else np.dtype(object)
         return np.where(novel, np.asarray(label, dtype=kind), self.classes_[best].astype(kind))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy: the share of the rows that get their class.
+
+        Parameters
+        ----------
+        X, y
+            As in ``fit``: y may name a column of X.
+        sample_weight : array-like of shape (n_samples,), optional
+        """
+        check_is_fitted(self)
+        if isinstance(y, str):
+            y = split_target(X, y)[0]
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
     def is_novel(self, X: Any) -> Array:
         """Whether a row is less likely than its most probable class makes it (see ``novelty``)."""

@@ -9,6 +9,7 @@ import numpy as np
 from mixfold import store
 from mixfold.contracts import Array
 from mixfold.estimators.base import MixfoldEstimator
+from mixfold.estimators.class_targets import named_priors
 
 _KEPT = (
     "classes_", "priors_", "class_weight_", "novelty_threshold_", "iterate_", "iterate_scores_",
@@ -29,8 +30,11 @@ class ClassFiles(MixfoldEstimator):
         settings = self.settings or {}
         # keys of a file are texts, classes need not be
         values["settings"] = [[label, dict(chosen)] for label, chosen in settings.items()]
-        if isinstance(self.priors, dict):
-            values["priors"] = [[label, float(p)] for label, p in self.priors.items()]
+        priors = named_priors(self.priors, self.classes_)
+        if isinstance(priors, dict):
+            values["priors"] = [[label, float(p)] for label, p in priors.items()]
+        elif priors is not self.priors:
+            values["priors"] = priors
         return values
 
     def _state(self) -> dict[str, Any]:

@@ -63,10 +63,6 @@ class ClassRows:
         """Which blocks have a chosen row: the part has one row of the others, of no weight."""
         return [bool(chosen[block.rows].any()) for block in self.source.blocks()]
 
-    def count(self, n_classes: int) -> Array:
-        """Rows of each class."""
-        return np.bincount(self.labels, minlength=n_classes)
-
     def weigh(self, n_classes: int, among: Array | None = None) -> Array:
         """Weight of each class (of its rows in ``among``, if given)."""
         weight = np.ones(len(self.labels)) if self.weights is None else self.weights

@@ -45,7 +45,8 @@ def _known(owner: Any, y: Any) -> Array:
             "None"
         )
     given = np.asarray(y)
-    if given.dtype == object and any(map(_is_gap, given.ravel())):
+    gaps = given.dtype.kind in "Of" and any(map(_is_gap, given.ravel().tolist()))
+    if gaps:
         raise ValueError(
             "Input y contains NaN: every row needs a class; leave rows without one out, or use "
             "MixtureOfFactorModels or SupervisedPPCA, which learn from them"
@@ -86,13 +87,36 @@ def class_numbers(values: Array, classes: Array) -> Array:
     return numbers
 
 
-def check_settings(settings: Any, classes: Array, estimator: Any) -> None:
-    """``{class: {parameter: value}}``, of an estimator that can be the density of a class."""
+def check_density(estimator: Any) -> None:
+    """Refuse what cannot be the density of a class."""
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        raise TypeError(
+            f"estimator must be an estimator, such as mixfold.GaussianMixture(2); got {estimator!r}"
+        )
     if not hasattr(estimator, "score_samples"):
         raise TypeError(
             f"estimator must have score_samples, the log density of rows; {estimator!r} has not. "
             "Use a mixture or a factor model"
         )
+    if not getattr(estimator, "_densities_compare", True):
+        raise TypeError(
+            f"the densities of {estimator!r} are of features in as many dimensions as a class has "
+            "rows, and do not compare classes; use a mixture or a factor model, or SupervisedPPCA "
+            "with this kernel"
+        )
+
+
+def check_novelty_label(given: Any, label: Any, classes: Array) -> None:
+    """Rows that are novel must not look like those of a class, unless it was named for them."""
+    if given is None and label in classes.tolist():
+        raise ValueError(
+            f"novel rows would be called {label!r}, which is a class of y; name them by "
+            "novelty_label"
+        )
+
+
+def check_settings(settings: Any, classes: Array, estimator: Any) -> None:
+    """``{class: {parameter: value}}``, of parameters that may differ by class."""
     if settings is None:
         return
     if not isinstance(settings, dict) or not all(isinstance(v, dict) for v in settings.values()):
@@ -115,6 +139,7 @@ def check_settings(settings: Any, classes: Array, estimator: Any) -> None:
 
 def priors_of(priors: Any, classes: Array, weight: Array) -> Array:
     """Probabilities of the classes."""
+    priors = named_priors(priors, classes)
     if isinstance(priors, str):
         values = weight if priors == "empirical" else np.ones(len(classes))
     elif isinstance(priors, dict):
@@ -124,12 +149,33 @@ def priors_of(priors: Any, classes: Array, weight: Array) -> Array:
                 f"priors must name each class once; the classes are {classes.tolist()}, and it "
                 f"names {list(priors)}"
             )
-        values = np.array([priors[c] for c in classes.tolist()], dtype=float)
+        values = _numbers([priors[c] for c in classes.tolist()])
     else:
-        values = np.asarray(priors, dtype=float)
+        values = _numbers(priors)
     if values.shape != classes.shape or not (values >= 0).all() or not 0 < values.sum() < np.inf:
         raise ValueError(
             f"priors must be {len(classes)} numbers >= 0, one for each class, not all zero; got "
             f"{priors!r}"
         )
     return values / values.sum()
+
+
+def named_priors(priors: Any, classes: Array) -> Any:
+    """A pandas Series that is named by classes, such as value_counts, as a dict; else its values.
+
+    Whatever is no Series stays as it is.
+    """
+    if isinstance(priors, dict) or not hasattr(priors, "index") or callable(priors.index):
+        return priors
+    names, values = np.asarray(priors.index).tolist(), np.asarray(priors)
+    named = not set(names).isdisjoint(classes.tolist())
+    return dict(zip(names, values.tolist(), strict=True)) if named else values
+
+
+def _numbers(priors: Any) -> Array:
+    try:
+        return np.asarray(priors, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"priors must be numbers >= 0, one for each class; got {priors!r}"
+        ) from None

@@ -20,7 +20,7 @@ from mixfold.models.kernel.axes import (
     KernelAxes,
     has_variance,
     kernel_axes,
-    training_scores,
+    known_scores,
 )
 from mixfold.models.kernel.centred import CentredGram
 from mixfold.models.kernel.em import KernelEM, ritz
@@ -113,8 +113,8 @@ def solve(
         kept = slice(0, len(pairs.values) - lost)
         pairs = replace(pairs, values=pairs.values[kept], vectors=pairs.vectors[:, kept])
     axes = kernel_axes(gram, pairs, dimension, settings.noise)
-    found, passes = training_scores(gram, axes), gram.passes
-    return Solved(axes, found, solver, pairs.passes, passes, reason, watch.worst, lost)
+    found = known_scores(axes)
+    return Solved(axes, found, solver, pairs.passes, gram.passes, reason, watch.worst, lost)
 
 
 def _chosen(settings: Settings, n: int, size: int) -> str:

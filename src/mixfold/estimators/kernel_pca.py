@@ -97,7 +97,8 @@ class KernelPCA(KernelStream):
     ----------
     n_components_ : int
     eigenvalues_ : ndarray of shape (n_components_,)
-        Of the centred kernel matrix.
+        Of the centred kernel matrix; with weights that of the rows that have one, by weights of
+        mean one.
     eigenvectors_ : ndarray of shape (n_samples, n_components_)
         The same, unit columns; only where there was a kernel matrix (not with 'primal'). Rows of
         weight zero are left out (zero with 'precomputed').
@@ -213,8 +214,9 @@ class KernelPCA(KernelStream):
             Rows without missing entries; the kernel matrix if kernel='precomputed'.
         y : ignored
         sample_weight : array-like of shape (n_samples,) or str, default=None
-            Weights of the rows (or the column that holds them): 2 counts as two equal rows and 0 as
-            none.
+            Weights of the rows (or the column that holds them): for the axes, scores and
+            ``explained_variance_`` 2 counts as two equal rows, and 0 as none. (Where the space has
+            no bound, the noise is spread over the rows as they are: densities differ.)
 
         Returns
         -------
@@ -292,6 +294,11 @@ class KernelPCA(KernelStream):
         ndarray of shape (n_samples,)
         """
         return self._measured(X, None, density=True)
+
+    @property
+    def _densities_compare(self) -> bool:
+        """Whether models of different rows have densities in the same space."""
+        return self.kernel in ("linear", "poly", "cosine")
 
     @available_if(knows_its_kernel)
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:

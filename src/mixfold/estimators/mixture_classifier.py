@@ -19,7 +19,14 @@ from mixfold.estimators.base import MixfoldEstimator
 from mixfold.estimators.class_answers import ClassAnswers, drawn_rows
 from mixfold.estimators.class_files import ClassFiles
 from mixfold.estimators.class_rows import ClassRows, fit_rows
-from mixfold.estimators.class_targets import check_settings, class_numbers, class_rows, priors_of
+from mixfold.estimators.class_targets import (
+    check_density,
+    check_novelty_label,
+    check_settings,
+    class_numbers,
+    class_rows,
+    priors_of,
+)
 from mixfold.estimators.iterates import best_iterate, check_splits, iterate_accuracies, splits_of
 
 
@@ -42,7 +49,7 @@ class MixtureClassifier(ClassAnswers, ClassFiles, ClassifierMixin, MetaEstimator
         What is fitted to the rows of each class: any mixture or factor model of mixfold,
         :class:`MLiT`, or another estimator with ``fit`` and ``score_samples``. None is a
         :class:`GaussianMixture` of one component. Rows may have missing entries if it takes them.
-    priors : {'uniform', 'empirical'}, array-like or dict, default='uniform'
+    priors : {'uniform', 'empirical'}, array-like, dict or Series, default='uniform'
         Probabilities of the classes: all the same, their shares (by weight) of the training rows,
         values in the order of ``classes_``, or values by class. Values are divided by their sum.
     settings : dict, default=None
@@ -52,7 +59,7 @@ class MixtureClassifier(ClassAnswers, ClassFiles, ClassifierMixin, MetaEstimator
         log density under its most probable class is below that quantile of the training rows of
         that class. ``predict`` calls such rows ``novelty_label``.
     novelty_label : default=None
-        None means -1 among numbers and 'novel' among texts.
+        None means -1 among numbers and 'novel' among texts, neither of which may then be a class.
     cv : int, splitter or pairs of row numbers, default=5
         Folds by which the iterate is chosen, as in scikit-learn, of estimators that keep them all
         (:class:`MLiT` with ``iterate=None`` and a method without a maximum).
@@ -159,8 +166,11 @@ class MixtureClassifier(ClassAnswers, ClassFiles, ClassifierMixin, MetaEstimator
         self
         """
         self._check_parameters()
+        check_density(self._base())
         rows, self.classes_ = class_rows(self, X, y, sample_weight)
         check_settings(self.settings, self.classes_, self._base())
+        if self.novelty is not None:
+            check_novelty_label(self.novelty_label, self._novelty_label(), self.classes_)
         self._seed = seed_from(self.random_state)
         self.class_weight_ = rows.weigh(len(self.classes_))
         self.priors_ = priors_of(self.priors, self.classes_, self.class_weight_)
@@ -264,6 +274,8 @@ class MixtureClassifier(ClassAnswers, ClassFiles, ClassifierMixin, MetaEstimator
         self._check_parameters()
         if self.novelty is not None:
             raise ValueError("novelty needs all training rows at once: use fit, or novelty=None")
+        check_density(self._base())
+        self.__dict__.pop("novelty_threshold_", None)  # that of a fit to other rows
         first = not hasattr(self, "estimators_")
         rows, found = class_rows(self, X, y, sample_weight, first)
         if first:

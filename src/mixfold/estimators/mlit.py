@@ -41,8 +41,9 @@ class MLiT(TransformedAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     keeps it finite. The number of sweeps is therefore what regularises: a few from the start
     (often none) are best, and :class:`MixtureClassifier` chooses them by cross-validation. Results
     depend on the origin and the units of the columns, on ``scale`` and ``ridge``. The method
-    'orthonormal' has none of these defects: its scores are proper densities of the retained
-    subspaces, and its objective never falls.
+    'orthonormal' has none of these defects: its scores are densities of the retained subspaces
+    (each term times exp(-ridge tr(covariances_k^-1) / 2), the mean log score under jitter of the
+    size of the ridge), and its objective never falls.
 
     Parameters
     ----------
@@ -140,7 +141,9 @@ class MLiT(TransformedAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         "n_passes_", "lower_bound_", "lower_bounds_", "start_score_", "events_", "iterate_",
     )  # fmt: skip
     # scores depend on these, whatever the rows
-    _same_in_all_classes: ClassVar[tuple[str, ...]] = ("n_dims", "method", "scale", "ridge")
+    _same_in_all_classes: ClassVar[tuple[str, ...]] = (
+        "n_dims", "method", "scale", "ridge", "iterate",
+    )  # fmt: skip
     _params: Iterates
 
     def __init__(

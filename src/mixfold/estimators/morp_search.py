@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,16 @@ def candidates(grid: Any) -> list[dict[str, Any]]:
             "cv_grid must be a dict of lists with the key 'beta' and perhaps 'regularization'; got "
             f"{grid!r}"
         )
-    if not all(0 <= beta <= 1 for beta in grid["beta"]):
-        raise ValueError(f"beta in cv_grid must be numbers from 0 to 1, got {grid['beta']!r}")
+    for name, most in (("beta", 1.0), ("regularization", np.inf)):
+        _check_numbers(name, grid.get(name, [0.0]), most)
     return list(ParameterGrid({name: list(values) for name, values in grid.items()}))
+
+
+def _check_numbers(name: str, values: Any, most: float) -> None:
+    numbers = list(values) if isinstance(values, Iterable) else []
+    if not numbers or not all(isinstance(v, Real) and 0 <= float(v) <= most for v in numbers):
+        rule = "from 0 to 1" if most == 1 else ">= 0"
+        raise ValueError(f"{name} in cv_grid must be numbers {rule}, in a list; got {values!r}")
 
 
 def search(

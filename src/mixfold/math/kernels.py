@@ -160,6 +160,10 @@ class CallableKernel(_Anywhere):
                 "kernel, if callable, must take matrices of n and m rows and give one of shape "
                 f"(n, m); for n = {A.shape[0]} and m = {B.shape[0]} it gave shape {G.shape}"
             )
+        if not np.isfinite(G).all():
+            raise ValueError(
+                "kernel, if callable, must give finite numbers; it gave NaN or infinity"
+            )
         return G.astype(np.float64, copy=True)
 
     def diagonal(self, A: Any) -> Array:

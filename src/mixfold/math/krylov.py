@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
 
 from mixfold.contracts import Array
+from mixfold.math.largest import largest_pairs
 
 # A column of a product that is this short once the basis is taken off holds nothing but rounding.
 _DEPENDENT = 1e-13
@@ -197,9 +197,7 @@ class _Search:
 
     def _top(self, k: int, count: int) -> tuple[Array, Array]:
         """Pairs k - count + 1 to k of T, in decreasing order."""
-        chosen = (self.width - k, self.width - k + count - 1)
-        values, vectors = eigh(self.T, subset_by_index=chosen, check_finite=False)
-        return values[::-1], vectors[:, ::-1]
+        return largest_pairs(self.T, count, skip=k - count)
 
     def widened(self, block: Array, more: int, rng: np.random.Generator) -> Array:
         """A block, and random directions that are neither in it nor in the basis."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
 
 from mixfold.contracts import Array
+from mixfold.math.largest import largest_pairs
 
 FORMS = ("max", "inverse")
 # eigenvalues below this share of the largest are rounding
@@ -96,10 +96,9 @@ def leading(S: Array, size: int) -> tuple[Array, Array]:
     """The largest eigenvalues, in decreasing order, and vectors; what is rounding is left out."""
     order = len(S)
     size = min(size, order)
-    wanted = (order - size, order - 1)
-    values, vectors = eigh((S + S.T) / 2, subset_by_index=wanted, check_finite=False)
-    kept = values > _NEGLIGIBLE * max(float(values[-1]), 0.0)
-    return values[kept][::-1], np.ascontiguousarray(vectors[:, kept][:, ::-1])
+    values, vectors = largest_pairs((S + S.T) / 2, size)
+    kept = values > _NEGLIGIBLE * max(float(values[0]), 0.0)
+    return values[kept], np.ascontiguousarray(vectors[:, kept])
 
 
 def _told(values: Array, weights: Array, scores: Array, w: Array, C: Array) -> MorpAxes:

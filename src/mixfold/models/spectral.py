@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 
 import numpy as np
-from scipy.linalg import eigh
 
 from mixfold.contracts import Array, Executor, Source, record
 from mixfold.math.krylov import leading_eigenpairs
+from mixfold.math.largest import largest_pairs
 from mixfold.math.signs import signed
 from mixfold.math.spectrum import Rule
 from mixfold.models.spectral_rows import collect
@@ -195,14 +195,14 @@ def _by_gram(table: Table, size: int | Rule) -> Spectrum:
 def _decomposed(
     S: Array, size: int | Rule, total: float, n_features: int, weight: float
 ) -> tuple[Array, Array]:
-    """Values in decreasing order and vectors, as many as wanted; S is overwritten."""
+    """Values in decreasing order and vectors, as many as wanted."""
     order = len(S)
     if isinstance(size, int) and _few(size, order):
-        wanted = (order - size, order - 1)
-        values, vectors = eigh(S, subset_by_index=wanted, overwrite_a=True, check_finite=False)
+        values, vectors = largest_pairs(S, size)
     else:
         values, vectors = np.linalg.eigh(S)
-    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+        values, vectors = values[::-1], vectors[:, ::-1]
+    values = np.maximum(values, 0.0)
     known = values[: min(order, n_features)]
     kept = size if isinstance(size, int) else min(size(known, total, n_features, weight), order)
     return values[:kept], vectors[:, :kept]

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
 
 from mixfold.contracts import Array, record
 from mixfold.math.chebyshev import filtered_eigenpairs
 from mixfold.math.krylov import Eigenpairs, leading_eigenpairs
+from mixfold.math.largest import largest_pairs
 from mixfold.math.signs import signs
 from mixfold.models.kernel.centred import Centre, CentredGram
 from mixfold.models.kernel.law import AxesLaw, noise_variance
@@ -63,11 +63,8 @@ def dense_eigenpairs(
     """All eigenpairs of the whole matrix, of which the first k are given: the plain way."""
     S = apply(np.eye(size))
     S = (S + S.T) / 2
-    few = 4 * k < size  # then the others' vectors are not worth computing
-    wanted = (size - k, size - 1) if few else None
-    values, vectors = eigh(S, subset_by_index=wanted, overwrite_a=True, check_finite=False)
-    first = slice(None, -k - 1, -1)
-    return Eigenpairs(np.maximum(values[first], 0.0), vectors[:, first], 1, True)
+    values, vectors = largest_pairs(S, k)
+    return Eigenpairs(np.maximum(values, 0.0), vectors, 1, True)
 
 
 SOLVERS: dict[str, Callable[..., Eigenpairs]] = {
@@ -108,13 +105,8 @@ def _rounding(gram: CentredGram) -> float:
     return _ULPS * unit * gram.size * float(np.abs(gram.gram.diagonal()) @ gram.shares)
 
 
-def training_scores(gram: CentredGram, axes: KernelAxes) -> Array:
-    """Scores of the rows themselves, without another product with the kernel matrix."""
-    return known_scores(axes)
-
-
 def known_scores(axes: KernelAxes) -> Array:
-    """Scores of the rows that the axes are combinations of."""
+    """Scores of the rows that the axes are combinations of, without another product."""
     weight = axes.n_rows * axes.centre.shares
     return np.asarray(_per(weight)[:, None] * axes.coefficients * axes.values)
 

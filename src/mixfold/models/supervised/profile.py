@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh
 from scipy.optimize import brentq, minimize_scalar
 
 from mixfold.contracts import Array, Executor, Source
 from mixfold.families.factor import FactorParams
 from mixfold.math.frame import Frame
+from mixfold.math.largest import largest_pairs
 from mixfold.math.symmetric import LOG_2PI
 from mixfold.models.spectral import Spectrum, principal_axes, second_moments
 from mixfold.models.spectral_rows import collect
@@ -111,8 +111,8 @@ class _Pair:
         size = min(size, len(S))
         if not size:
             return np.zeros(0), np.zeros(0)
-        values, vectors = eigh(S, subset_by_index=(len(S) - size, len(S) - 1))
-        return values[::-1], self._shares(vectors, sy, values)[::-1]
+        values, vectors = largest_pairs(S, size)
+        return values, self._shares(vectors, sy, values)
 
     def _summed(self, sx: float, sy: float) -> Array:
         return self.inputs / sx + self.outputs / sy

@@ -15,7 +15,7 @@ from mixfold.models.kernel.known import KnownRows, stacked
 from mixfold.models.kernel.maps import GivenMap, LandmarkMap
 from mixfold.models.views.projections import KernelProjection, LinearProjection, Projection
 from mixfold.models.views.rows import outputs_of, whole_rows
-from mixfold.models.views.thin import Thin, check_order, decomposed
+from mixfold.models.views.thin import ULPS, Thin, check_order, decomposed
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +78,14 @@ def _thin(rows: Known, G: Array, kernel: Kernel | None, moved: Array | None = No
     """Of a kernel matrix G, which is overwritten, of rows that were ``moved`` by so much."""
     roots, shares = np.sqrt(rows.weight), rows.weight / rows.weight.sum()
     means = G @ shares
+    rounding = ULPS * float(rows.weight @ np.abs(np.diagonal(G)))
+    if moved is not None:  # so far that this is what is left of equal rows
+        rounding = ULPS**2 * float(rows.weight.sum() * (moved @ moved))
     G -= means[:, None]
     G -= means - shares @ means
     G *= roots[:, None]
     G *= roots
-    values, V = decomposed(G)
+    values, V = decomposed(G, rounding)
     A = roots[:, None] * V / np.sqrt(values)
     A -= np.outer(shares, A.sum(axis=0))  # zero but for rounding: products need not be centred
     Y = roots[:, None] * (rows.outputs - shares @ rows.outputs)

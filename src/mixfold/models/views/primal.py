@@ -14,7 +14,7 @@ from mixfold.models.kernel.maps import FeatureMap, GivenMap, LandmarkMap, PlainM
 from mixfold.models.spectral_sums import about, check_size
 from mixfold.models.views.projections import KernelProjection, LinearProjection, Projection
 from mixfold.models.views.rows import outputs_of, whole_rows
-from mixfold.models.views.thin import Thin, check_order, decomposed
+from mixfold.models.views.thin import ULPS, Thin, check_order, decomposed
 
 
 def primal_thin(
@@ -43,7 +43,7 @@ def primal_thin(
     if origin is None:
         origin = executor.map_reduce(Sum(features), source).mean
     sums = executor.map_reduce(SumProducts(features, origin), source)
-    values, U = decomposed(sums.centred())
+    values, U = decomposed(sums.centred(), sums.rounding())
     outputs = (U.T @ sums.crossed()) / np.sqrt(values)[:, None]
     reader = Reader(features, U, sums.origin + sums.shift)
     return Thin(values, outputs, sums.spread(), sums.weight, reader)
@@ -99,6 +99,11 @@ class JointSums(Stats):
     def centred(self) -> Array:
         """F'F about the mean."""
         return np.asarray(self.second - np.outer(self.shift, self.first))
+
+    def rounding(self) -> float:
+        """What is left of the squares of equal rows."""
+        digits = ULPS * float(self.shift @ self.shift) + ULPS**2 * float(self.origin @ self.origin)
+        return self.weight * digits
 
     def crossed(self) -> Array:
         """F'Y about the mean."""

@@ -12,6 +12,8 @@ from mixfold.models.views.projections import Projection
 
 # eigenvalues below this share of the largest are rounding
 NEGLIGIBLE = 1e-12
+# and below this many units of the last place of what was subtracted, too
+ULPS = 64 * float(np.finfo(np.float64).eps)
 # order of the largest matrix that is decomposed
 LARGEST = 2**14
 
@@ -36,10 +38,13 @@ class Thin:
         return float(self.values.sum())
 
 
-def decomposed(S: Array) -> tuple[Array, Array]:
-    """Values in decreasing order and vectors of a symmetric matrix, but for what is rounding."""
+def decomposed(S: Array, least: float = 0.0) -> tuple[Array, Array]:
+    """Values in decreasing order and vectors of a symmetric matrix, but for what is rounding.
+
+    ``least`` is what centring may have left of equal rows.
+    """
     values, vectors = np.linalg.eigh(S)
-    kept = values > NEGLIGIBLE * max(float(values[-1]), 0.0)
+    kept = values > max(NEGLIGIBLE * float(values[-1]), least)
     if not kept.any():
         raise ValueError(
             "all rows of X (of positive weight) are the same, as the kernel sees them: there is no "
