@@ -33,6 +33,7 @@ class Comparison(StrEnum):
     counts = "counts"
     supervised = "supervised"
     kernels = "kernels"
+    topics = "topics"
 
 
 def main(

@@ -34,6 +34,9 @@ EXPERIMENTS = {
     "mfm-faces": Entry(
         "mfm_faces", "Factors, clusters and classes of two people's faces (source 000, table 5.4)"
     ),
+    "mlit-table": Entry(
+        "mlit_table", "Classifiers of mixtures under transformations (source 001, table 4)"
+    ),
     "digits-mixtures": Entry(
         "digits_mixtures", "Gaussian mixtures on twos and threes (source 003, figures 13-15)"
     ),
@@ -53,6 +56,22 @@ EXPERIMENTS = {
     "sppca-half-labelled": Entry(
         "sppca_half_labelled",
         "When labels move the axes (source 004, chapter 7, a setting of our own)",
+    ),
+    "morp": Entry(
+        "morp",
+        "Projections by many labels, used for these and for new ones (source 004, figures 6.3-6.5)",
+    ),
+    "em-kpca": Entry(
+        "em_kpca", "Time and error of kernel PCA by EM and by others (source 004, figure 5.3)"
+    ),
+    "kernel-toys": Entry(
+        "kernel_toys", "Kernel models of points (source 004, figures 4.2, 5.2, 5.4, 7.2-7.4)"
+    ),
+    "pcp-perplexity": Entry(
+        "pcp_perplexity", "Unseen documents under pLSI, LDA and PCP (source 004, table 9.1)"
+    ),
+    "pcp-clustering": Entry(
+        "pcp_clustering", "Documents clustered by topics (source 004, table 9.2 and figure 9.3)"
     ),
 }
 
