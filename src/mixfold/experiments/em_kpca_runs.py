@@ -158,7 +158,7 @@ def span_error(found: Array, exact: Array) -> float:
 
     Examples
     --------
-    >>> float(span_error(np.eye(3)[:, :1], np.array([[0.8], [0.6], [0.0]])).round(6))
+    >>> round(span_error(np.eye(3)[:, :1], np.array([[0.8], [0.6], [0.0]])), 6)
     0.6
     """
     Q, exact = np.linalg.qr(found)[0], np.linalg.qr(exact)[0]
