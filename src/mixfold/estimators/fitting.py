@@ -58,9 +58,8 @@ class FittingEstimator(MixfoldEstimator):
     @abstractmethod
     def _publish_params(self) -> None: ...
 
-    @abstractmethod
     def _publish_batch(self, model: Any, stats: Any) -> None:
-        """What is known after a batch of a stream, from its statistics."""
+        """What is known after a batch of a stream, from its statistics; by default nothing."""
 
     def _informed(
         self, model: Any, source: Source, executor: Executor, pilot: Pilot, seed: int

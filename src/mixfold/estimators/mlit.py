@@ -270,9 +270,6 @@ class MLiT(TransformedAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return Plan(tol=tol, max_iter=self.max_iter, n_init=1, n_candidates=1,
                     time_budget=self.time_budget, seed=seed)  # fmt: skip
 
-    def _publish_batch(self, model: Any, stats: Any) -> None:
-        raise NotImplementedError
-
     def _tell(self, fit: Any) -> None:
         if fit.reason != "max_iter" or self.method == "orthonormal":
             super()._tell(fit)

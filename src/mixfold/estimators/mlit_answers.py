@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import partial
 from typing import Any, Self
 
@@ -31,8 +32,9 @@ class TransformedAnswers(MixfoldEstimator):
     _dtype: str
     iterate_: int
 
+    @abstractmethod
     def _rule(self) -> Rule:
-        raise NotImplementedError
+        """How transformations are found, which also says how rows are scored."""
 
     # ------------------------------------------------ iterates
 
