@@ -80,15 +80,16 @@ def test_a_table_is_run_shown_and_written(
     assert small.calls == [(data, False, 5)]
     for text in (
         "A small table", "source 000, table 9.9", "SER [x] [dB]", "d = [6]",
-        "17.10 ± 0.1 (17.36) agrees", "20.00 ± 0 (18.95) differs",
-        "SER [x]: 1 of 2 within 0.5 dB", "it grows: holds (always)",
+        "17.10 ± 0.1 (17.36) reproduced", "20.00 ± 0 (18.95) differs",
+        "SER [x]: 1 of 2 reproduced, 1 differs (within 0.5 dB of the published)",
+        "it grows: holds (always)",
         "it falls: does not hold (never)", "A note.", "seed 5", "numpy",
     ):  # fmt: skip
         assert squeezed(text) in squeezed(outcome.out)
     for kind in ("md", "csv", "png"):
         assert str(tmp_path / f"small.{kind}") in outcome.out.replace("\n", "")
     with (tmp_path / "small.csv").open(newline="", encoding="utf-8") as file:
-        assert [line["verdict"] for line in csv.DictReader(file)] == ["agrees", "differs"]
+        assert [line["verdict"] for line in csv.DictReader(file)] == ["reproduced", "differs"]
 
 
 def test_quick_is_passed_on_and_written_apart(
@@ -129,3 +130,60 @@ def test_wrong_words_are_usage_errors(run: Run, small: Small, tmp_path: Path) ->
     check(run("reproduce", "small", "--out", tmp_path / "no"), 2, "--out", "does not exist")
     check(run("reproduce", "small", "--seed", "-1"), 2, "--seed")
     assert small.calls == []
+
+
+# ------------------------------------------------ all tables
+
+
+@dataclass
+class Broken(Small):
+    """An entry whose table breaks."""
+
+    summary: str = "a table that breaks"
+    data: tuple[DataFile, ...] = ()
+
+    def _run(self, folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
+        raise ZeroDivisionError("nothing by nothing")
+
+
+@pytest.fixture
+def tables(small: Small, monkeypatch: pytest.MonkeyPatch) -> dict[str, Small]:
+    """The small table and no other."""
+    found = {"small": small}
+    monkeypatch.setattr("mixfold.cli.reproduce.EXPERIMENTS", found)
+    return found
+
+
+def test_all_tables_are_run_and_a_page_says_how_they_came_out(
+    run: Run, tables: dict[str, Small], data: Path, tmp_path: Path
+) -> None:
+    outcome = run("reproduce", "--all", "--data", data, "--quick", "--out", tmp_path)
+    assert outcome.code == 0, outcome.err
+    assert tables["small"].calls == [(data, True, 0)]
+    assert "small: 1 of 2 reproduced, 1 differs; 1 of 2 claims hold" in outcome.out
+    page = (tmp_path / "reproduced-quick.md").read_text(encoding="utf-8")
+    assert (tmp_path / "small-quick.md").exists() and "(small-quick.md)" in page
+    line = next(line for line in page.splitlines() if "`small`" in line)
+    words = [word.strip() for word in line.strip("|").split("|")]
+    assert words[1:6] == ["a table [of two cells]", "1 of 2", "", "1", "1 of 2"]
+    assert "d = 12 / SER [x] 20 (18.95): the cause is not known." in page
+    assert "it falls (never)" in page and "it grows" not in page
+
+
+def test_a_table_without_data_or_that_breaks_does_not_stop_the_others(
+    run: Run, tables: dict[str, Small], tmp_path: Path
+) -> None:
+    tables["broken"], tables["last"] = Broken(), Small(data=())
+    outcome = run("reproduce", "--all", "--out", tmp_path)
+    assert outcome.code == 1
+    assert len(tables["last"].calls) == 1 and tables["small"].calls == []
+    page = (tmp_path / "reproduced.md").read_text(encoding="utf-8")
+    for text in (outcome.out, page):
+        assert "ZeroDivisionError: nothing by nothing" in text
+        assert "small needs a file that was not found" in text
+    assert "1 of 3 tables" in page
+
+
+def test_all_and_a_name_contradict_each_other(run: Run, tables: dict[str, Small]) -> None:
+    outcome = run("reproduce", "small", "--all")
+    assert outcome.code == 2 and squeezed("--all runs every table") in squeezed(outcome.err)

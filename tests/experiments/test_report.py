@@ -46,11 +46,14 @@ def test_markdown_shows_every_part(report: Make) -> None:
     text = markdown(report(seed=3))
     cells = [re.sub(r" +", " ", line) for line in text.splitlines() if line.startswith("|")]
     assert "| | SER [dB] | risk |" in cells
-    assert "| d = 1 | 17.10 ± 0.1 (17.36) agrees | 0 ± 0 (0) |" in cells
+    assert "| d = 1 | 17.10 ± 0.1 (17.36) reproduced | 0 ± 0 (0) |" in cells
     assert "| d = 2 | 18.20 ± 0.3 (19.25) differs | 2.0e-30 ± 1e-30 |" in cells
     # one repeat: no spread; nothing published: nothing in brackets; no cell: nothing at all
     assert "| d = 3 | 19.12 | |" in cells
-    assert "| SER | within 0.5 dB | 1 of 2 | how well \\| rows are rebuilt |" in cells
+    assert (
+        "| SER | within 0.5 dB | 1 of 2 reproduced, 1 differs | how well \\| rows are rebuilt |"
+        in cells
+    )
     assert "| risk | not judged | - | a tail probability |" in cells
     for part in (
         "# A small table", "source 000, table 9.9", "Fit to one half", "holds: SER grows",
@@ -72,7 +75,11 @@ def test_csv_has_every_cell_in_full_precision(report: Make) -> None:
     assert float(first["ours"]) == made.table.cells[0].ours
     assert float(first["spread"]) == made.table.cells[0].spread
     assert float(first["difference"]) == pytest.approx(17.1 - 17.36)
-    assert (first["repeats"], first["verdict"], first["rule"]) == ("2", "agrees", "within 0.5 dB")
+    assert (first["repeats"], first["verdict"], first["rule"]) == (
+        "2",
+        "reproduced",
+        "within 0.5 dB",
+    )
     assert (last["spread"], last["published"], last["difference"]) == ("", "", "")
     assert (last["verdict"], last["seed"], last["quick"]) == ("not judged", "3", "False")
     assert f"numpy {np.__version__}" in last["versions"]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mixfold.experiments.checks import grows
-from mixfold.experiments.table import Cell, Column, Tolerance, Verdict
+from mixfold.experiments.table import Best, Cell, Column, Tolerance, Verdict
 
 from .conftest import CELLS, COLUMNS, table
 
@@ -31,12 +31,12 @@ def test_a_value_without_end_is_shown_as_one() -> None:
 @pytest.mark.parametrize(
     ("tolerance", "ours", "verdict"),
     [
-        (Tolerance(absolute=0.5), 9.5, Verdict.agrees),
+        (Tolerance(absolute=0.5), 9.5, Verdict.reproduced),
         (Tolerance(absolute=0.5), 9.49, Verdict.differs),
-        (Tolerance(relative=0.1), 11.0, Verdict.agrees),
+        (Tolerance(relative=0.1), 11.0, Verdict.reproduced),
         (Tolerance(relative=0.1), 11.01, Verdict.differs),
-        (Tolerance(0.5, 0.1), 11.5, Verdict.agrees),
-        (Tolerance(), 10.0, Verdict.agrees),
+        (Tolerance(0.5, 0.1), 11.5, Verdict.reproduced),
+        (Tolerance(), 10.0, Verdict.reproduced),
         (Tolerance(), 10.0001, Verdict.differs),
         (Tolerance(absolute=0.5), math.nan, Verdict.differs),
         (Tolerance(absolute=0.5), math.inf, Verdict.differs),
@@ -52,7 +52,7 @@ def test_a_cell_agrees_within_the_tolerance(
 
 def test_a_relative_tolerance_takes_the_size_of_a_negative_value() -> None:
     column = Column("c", "a measure", tolerance=Tolerance(relative=0.1))
-    assert column.verdict(Cell("r", "c", (-95.0,), -100.0)) is Verdict.agrees
+    assert column.verdict(Cell("r", "c", (-95.0,), -100.0)) is Verdict.reproduced
 
 
 def test_without_a_published_value_there_is_no_verdict() -> None:
@@ -78,8 +78,28 @@ def test_a_table_knows_its_places_and_counts() -> None:
     assert whole.cell("d = 2", "SER") is CELLS[2]
     assert whole.cell("d = 3", "risk") is None
     # d = 1 is within 0.5, d = 2 is not, d = 3 has no published value
-    assert whole.count(SER) == (1, 2)
-    assert whole.count(RISK) == (0, 0)
+    assert whole.judged(SER) == "1 of 2 reproduced, 1 differs"
+    assert whole.judged(RISK) == ""
+    assert whole.differences == (CELLS[2],)
+
+
+@pytest.mark.parametrize(
+    ("best", "ours", "verdict"),
+    [
+        (Best.higher, 12.0, Verdict.better),
+        (Best.higher, 8.0, Verdict.differs),
+        (Best.lower, 8.0, Verdict.better),
+        (Best.lower, 12.0, Verdict.differs),
+        (Best.lower, 10.2, Verdict.reproduced),
+        (Best.neither, 12.0, Verdict.differs),
+        (Best.higher, math.nan, Verdict.differs),
+    ],
+)
+def test_a_value_beyond_the_tolerance_may_be_better(
+    best: Best, ours: float, verdict: Verdict
+) -> None:
+    column = Column("c", "a measure", tolerance=Tolerance(0.5), best=best)
+    assert column.verdict(Cell("r", "c", (ours,), 10.0)) is verdict
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,8 +16,10 @@ from mixfold.experiments.registry import DATA_VARIABLE, EXPERIMENTS, find_entry
 if TYPE_CHECKING:
     from mixfold.experiments.experiment import Experiment
     from mixfold.experiments.frame import Report
+    from mixfold.experiments.overview import Outcome
 
-_COLOURS = {"agrees": "green", "differs": "red", "not judged": ""}
+Step = Callable[[int, int, str], None]
+_COLOURS = {"reproduced": "green", "better": "green", "differs": "red", "not judged": ""}
 
 
 def reproduce(
@@ -47,20 +51,32 @@ def reproduce(
         ),
     ] = Path("."),
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of every random choice.")] = 0,
+    every: Annotated[
+        bool, typer.Option("--all", help="All tables, and a page about them: reproduced.md.")
+    ] = False,
     show_list: Annotated[bool, typer.Option("--list", help="Name the tables and stop.")] = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Run a published table again and put ours beside the printed values.
+    """Run a published table again, or all of them, and put ours beside the printed values.
 
     Prints the table, and writes it as Markdown, CSV and a picture, with the seed, the versions of
     packages and the time it took. A value that differs is a result, not a failure of the command.
+
+    With --all a table whose data are not there is passed over, with the reason.
 
     Example: [bold]mixfold reproduce mfm-ppca-faces --data DIR --quick[/bold]
     """
     if show_list:
         _print_list()
-        return
-    experiment = _find(name)
+    elif every:
+        _run_all(name, data, out, quick, seed, quiet)
+    else:
+        _run_one(_find(name), data, out, quick, seed, quiet)
+
+
+def _run_one(
+    experiment: Experiment, data: Path | None, out: Path, quick: bool, seed: int, quiet: bool
+) -> None:
     from mixfold.experiments import frame
     from mixfold.experiments.files import write_report
 
@@ -73,10 +89,53 @@ def reproduce(
             typer.echo(f"wrote {path}")
 
 
+def _run_all(
+    name: str | None, data: Path | None, out: Path, quick: bool, seed: int, quiet: bool
+) -> None:
+    from mixfold.experiments.files import write_overview, write_report
+    from mixfold.experiments.overview import reproduce_all
+
+    if name is not None:
+        raise typer.BadParameter(f"--all runs every table; leave {name!r} out, or --all.",
+                                 param_hint="NAME")  # fmt: skip
+    outcomes = []
+    with step_progress(quiet) as progress:
+        for outcome in reproduce_all(EXPERIMENTS, data, quick=quick, seed=seed,
+                                     watch=partial(_named, progress)):  # fmt: skip
+            outcomes.append(outcome)
+            if outcome.report is not None:
+                write_report(outcome.report, out)
+            if not quiet:
+                typer.echo(_told(outcome))
+    path = write_overview(outcomes, out, quick)
+    if not quiet:
+        typer.echo(f"wrote {path} and the files of {sum(bool(o.report) for o in outcomes)} tables")
+    if any(outcome.failed for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+def _named(progress: Step, name: str) -> Step:
+    """A progress that says of which table its steps are."""
+    return lambda done, total, label: progress(done, total, f"{name}: {label}")
+
+
+def _told(outcome: Outcome) -> str:
+    """One line about a table that was run, or was not."""
+    if outcome.report is None:
+        word = "failed" if outcome.failed else "not run"
+        return f"{outcome.name}: {word}: {outcome.reason}"
+    table = outcome.report.table
+    judged = [text for column in table.columns if (text := table.judged(column))]
+    holding = sum(check.holds for check in table.checks)
+    parts = [*judged, f"{holding} of {len(table.checks)} claims hold"]
+    return f"{outcome.name}: {'; '.join(parts)} ({outcome.report.seconds:.0f} s)"
+
+
 def _find(name: str | None) -> Experiment:
     if name is None:
         raise typer.BadParameter(
-            f"name a table, or give --list. Tables: {', '.join(EXPERIMENTS)}.", param_hint="NAME"
+            f"name a table, or give --all or --list. Tables: {', '.join(EXPERIMENTS)}.",
+            param_hint="NAME",
         )
     try:
         entry = find_entry(name)
@@ -98,9 +157,8 @@ def _print_report(report: Report) -> None:
     console = Console(highlight=False, markup=False)
     console.print(_grid(report))
     for column in report.table.columns:
-        agreeing, judged = report.table.count(column)
-        if judged:
-            console.print(f"{column.name}: {agreeing} of {judged} {column.rule()} of the published")
+        if judged := report.table.judged(column):
+            console.print(f"{column.name}: {judged} ({column.rule()} of the published)")
     for check in report.table.checks:
         word, colour = ("holds", "green") if check.holds else ("does not hold", "red")
         console.print(Text.assemble(f"{check.claim}: ", (word, colour), f" ({check.detail})"))

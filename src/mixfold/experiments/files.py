@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 
 from mixfold.experiments.frame import Report
 from mixfold.experiments.markdown import markdown
+from mixfold.experiments.overview import STEM, Outcome, overview
 from mixfold.experiments.picture import picture
 from mixfold.experiments.rows import csv_text
 
@@ -26,12 +28,21 @@ def write_report(report: Report, folder: Path) -> tuple[Path, ...]:
     }
     paths = []
     for suffix, content in contents.items():
-        path = folder / f"{report.stem}.{suffix}"
-        partial = folder / f".{path.name}.{os.getpid()}.partial"
-        try:
-            partial.write_bytes(content)
-            os.replace(partial, path)
-        finally:
-            partial.unlink(missing_ok=True)
-        paths.append(path)
+        paths.append(_written(folder / f"{report.stem}.{suffix}", content))
     return tuple(paths)
+
+
+def write_overview(outcomes: Sequence[Outcome], folder: Path, quick: bool) -> Path:
+    """Write the page about all tables; that of a quick run does not replace that of a full one."""
+    name = f"{STEM}-quick.md" if quick else f"{STEM}.md"
+    return _written(folder / name, overview(outcomes).encode())
+
+
+def _written(path: Path, content: bytes) -> Path:
+    partial = path.parent / f".{path.name}.{os.getpid()}.partial"
+    try:
+        partial.write_bytes(content)
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path

@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 from mixfold.experiments.frame import Report
 from mixfold.experiments.table import Cell, Column, Table, Verdict
 
+# of a difference that nobody has looked into
+UNKNOWN = "the cause is not known."
+
 
 def markdown(report: Report) -> str:
     """The whole report: what was run, the table, its checks, and with what it was made."""
@@ -15,15 +18,16 @@ def markdown(report: Report) -> str:
         f"# {experiment.title}",
         f"`{report.stem}`: {report.origin}." + (" **Quick variant.**" if report.quick else ""),
         experiment.protocol,
-        _grid(["", *(column.heading for column in table.columns)], list(_rows(table))),
+        grid(["", *(column.heading for column in table.columns)], list(_rows(table))),
         "Ours is the mean over repeats and, after ±, their standard deviation; the published value "
-        "follows in brackets, with its own spread if the source prints one, then whether the two "
-        "agree by the rule below.",
-        _grid(["measure", "agrees if", "cells", "what it is"], list(_measures(table))),
-        *_section("Checks", [f"{_holds(c.holds)}: {c.claim} ({c.detail})" for c in table.checks]),
-        *_section("Notes", table.notes),
-        *_section("Data", [f"`{f.name}`: {f.content}. From {f.origin}." for f in experiment.data]),
-        *_section("Made with", list(_made_with(report))),
+        "follows in brackets, with its own spread if the source prints one, then the verdict, by "
+        "the rule below.",
+        grid(["measure", "reproduced if", "cells", "what it is"], list(_measures(table))),
+        *section("What differs", list(_reasons(table))),
+        *section("Checks", [f"{_holds(c.holds)}: {c.claim} ({c.detail})" for c in table.checks]),
+        *section("Notes", table.notes),
+        *section("Data", [f"`{f.name}`: {f.content}. From {f.origin}." for f in experiment.data]),
+        *section("Made with", list(_made_with(report))),
         f"![ours against published]({report.stem}.png)",
     ]
     return "\n\n".join(parts) + "\n"
@@ -57,9 +61,16 @@ def _number(value: float, form: str) -> str:
 
 def _measures(table: Table) -> Iterator[list[str]]:
     for column in table.columns:
-        agreeing, judged = table.count(column)
-        cells = f"{agreeing} of {judged}" if judged else "-"
-        yield [column.name, column.rule(), cells, column.meaning]
+        yield [column.name, column.rule(), table.judged(column) or "-", column.meaning]
+
+
+def _reasons(table: Table) -> Iterator[str]:
+    """Sentences on the cells that differ, each once, with the cells it is about."""
+    about: dict[str, list[str]] = {}
+    for cell in table.differences:
+        about.setdefault(cell.why or UNKNOWN, []).append(f"{cell.row} / {cell.column}")
+    for why, places in about.items():
+        yield f"{'; '.join(places)}: {why}"
 
 
 def _made_with(report: Report) -> Iterator[str]:
@@ -74,11 +85,13 @@ def _holds(holds: bool) -> str:
     return "holds" if holds else "**does not hold**"
 
 
-def _section(title: str, items: Sequence[str]) -> list[str]:
+def section(title: str, items: Sequence[str]) -> list[str]:
+    """A heading and a list, or nothing at all."""
     return [f"## {title}", "\n".join(f"- {item}" for item in items)] if items else []
 
 
-def _grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table whose columns line up."""
     cells = [[text.replace("|", "\\|") for text in row] for row in [head, *rows]]
     widths = [max(len(row[j]) for row in cells) for j in range(len(head))]
     lines = [

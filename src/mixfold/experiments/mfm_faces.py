@@ -18,7 +18,7 @@ from mixfold.experiments import mfm_ppca_faces as faces
 from mixfold.experiments.checks import grows
 from mixfold.experiments.experiment import Experiment, Progress
 from mixfold.experiments.mfm_picture import Scatter, draw_scatter, scatter_of
-from mixfold.experiments.table import Cell, Check, Column, Table, Tolerance
+from mixfold.experiments.table import Best, Cell, Check, Column, Table, Tolerance
 
 COLUMNS = (
     Column(
@@ -47,12 +47,14 @@ COLUMNS = (
         "share of held-out images whose class is told right from their pixels",
         tolerance=Tolerance(absolute=0.012),
         form=".3f",
+        best=Best.higher,
     ),
     Column(
         "P_cc y",
         "the same from the expected latents alone",
         tolerance=Tolerance(absolute=0.012),
         form=".3f",
+        best=Best.higher,
     ),
     Column(
         "SER",
@@ -61,6 +63,7 @@ COLUMNS = (
         unit="dB",
         tolerance=Tolerance(absolute=0.5),
         form=".2f",
+        best=Best.higher,
     ),
 )
 # (K, d): in the order of the columns

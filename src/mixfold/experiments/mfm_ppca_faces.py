@@ -15,7 +15,7 @@ from mixfold.contracts import Array
 from mixfold.experiments.checks import grows
 from mixfold.experiments.data import load_arrays
 from mixfold.experiments.experiment import DataFile, Experiment, Progress
-from mixfold.experiments.table import Cell, Check, Column, Table, Tolerance
+from mixfold.experiments.table import Best, Cell, Check, Column, Table, Tolerance
 
 PEOPLE, IMAGES, PIXELS = (9, 11), 186, 48 * 64
 COLUMNS = (
@@ -27,6 +27,7 @@ COLUMNS = (
         unit="dB",
         tolerance=Tolerance(absolute=0.5),
         form=".2f",
+        best=Best.higher,
     ),
     Column(
         "R_dim",

@@ -15,7 +15,7 @@ from mixfold.experiments.experiment import Experiment, Progress
 from mixfold.experiments.mlit_picture import Curve, draw
 from mixfold.experiments.mlit_published import LEAST, NOTES, PUBLISHED
 from mixfold.experiments.mlit_sets import SETS, Labelled, load_set, present
-from mixfold.experiments.table import Cell, Check, Column, Table, Tolerance
+from mixfold.experiments.table import Best, Cell, Check, Column, Table, Tolerance
 
 METHODS = ("MLiT (C)", "MLiT (N)", "MLiT (O)", "MPPCA", "GMM")
 BEST = Column(
@@ -24,6 +24,7 @@ BEST = Column(
     "these very folds: the source's protocol, which is optimistic",
     tolerance=Tolerance(absolute=2.0),
     form=".1f",
+    best=Best.higher,
 )
 INSIDE = Column(
     "chosen inside [%]",

@@ -24,7 +24,7 @@ from mixfold.experiments.pcp_sets import (
     load_corpus,
     present,
 )
-from mixfold.experiments.table import Cell, Column, Table, Tolerance
+from mixfold.experiments.table import Best, Cell, Column, Table, Tolerance
 
 HALVES = {method: f"{method} half" for method in runs.METHODS}
 CLUSTERS = "clusters"
@@ -41,13 +41,21 @@ COLUMNS = (
         f"{runs.SMOOTHING:g} tokens added to each word of a topic",
         tolerance=_NEAR,
         form=".0f",
+        best=Best.lower,
     ),
-    Column(runs.LDA, "bound of test documents, each seen as a whole", tolerance=_NEAR, form=".0f"),
+    Column(
+        runs.LDA,
+        "bound of test documents, each seen as a whole",
+        tolerance=_NEAR,
+        form=".0f",
+        best=Best.lower,
+    ),
     Column(
         runs.PCP,
         "test documents whole, clusters and topics held at their posterior means (plug-in)",
         tolerance=_NEAR,
         form=".0f",
+        best=Best.lower,
     ),
     *(Column(name, _HALF, form=".0f") for name in HALVES.values()),
     Column(CLUSTERS, "those that PCP has left of one for each training document", form=".0f"),

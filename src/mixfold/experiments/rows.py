@@ -11,7 +11,7 @@ from mixfold.experiments.frame import Report
 
 FIELDS = (
     "experiment", "row", "column", "unit", "ours", "spread", "repeats", "published",
-    "published_spread", "difference", "rule", "verdict", "seed", "quick", "seconds", "date",
+    "published_spread", "difference", "rule", "verdict", "why", "seed", "quick", "seconds", "date",
     "versions",
 )  # fmt: skip
 
@@ -49,4 +49,5 @@ def _lines(report: Report) -> Iterator[dict[str, Any]]:
             "difference": cell.ours - cell.published if cell.published is not None else "",
             "rule": column.rule(),
             "verdict": column.verdict(cell).value,
+            "why": cell.why,
         }

@@ -15,21 +15,28 @@ from mixfold.experiments.data import load_arrays
 from mixfold.experiments.experiment import DataFile, Experiment, Progress
 from mixfold.experiments.labelled_sets import unit_rows
 from mixfold.experiments.reference import Reference, within_errors
-from mixfold.experiments.table import Cell, Check, Column, Table, Tolerance
+from mixfold.experiments.table import Best, Cell, Check, Column, Table, Tolerance
 
 DIMS, POSITIVE, PENALTY = (5, 10, 20), 5, 100.0
 SHAPE, LABELS = (2417, 103), 14
 METHODS = ("PCA", "PLS", *runs.SUPERVISED)
 _NEAR = Tolerance(absolute=0.035)
 COLUMNS = (
-    Column("F1-macro", "mean over labels of F1, test rows", tolerance=_NEAR, form=".3f"),
-    Column("F1-micro", "F1 of all labels together", tolerance=_NEAR, form=".3f"),
+    Column(
+        "F1-macro",
+        "mean over labels of F1, test rows",
+        tolerance=_NEAR,
+        form=".3f",
+        best=Best.higher,
+    ),
+    Column("F1-micro", "F1 of all labels together", tolerance=_NEAR, form=".3f", best=Best.higher),
     Column(
         "AUC",
         "mean over labels of the area under the curve of hard predictions, (sensitivity + "
         "specificity) / 2: what the published values match",
         tolerance=_NEAR,
         form=".3f",
+        best=Best.higher,
     ),
 )
 # F1-macro, F1-micro, AUC; of a method one triple for each d

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,9 +16,24 @@ if TYPE_CHECKING:
 class Verdict(StrEnum):
     """How a cell compares with the published one."""
 
-    agrees = "agrees"
+    reproduced = "reproduced"
+    better = "better"
     differs = "differs"
     open = "not judged"
+
+
+class Best(StrEnum):
+    """Which values of a measure are the better ones."""
+
+    higher = "higher"
+    lower = "lower"
+    neither = "neither"
+
+    def prefers(self, ours: float, published: float) -> bool:
+        """Whether ours is an improvement; a NaN never is."""
+        if self is Best.neither:
+            return False
+        return ours > published if self is Best.higher else ours < published
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +89,8 @@ class Column:
         Format of a value, for example ``".2f"``.
     logarithmic : bool
         Draw on a logarithmic axis.
+    best : Best
+        Whether a value beyond the tolerance is an improvement, on which side.
     """
 
     name: str
@@ -81,21 +99,23 @@ class Column:
     tolerance: Tolerance | None = None
     form: str = ".3g"
     logarithmic: bool = False
+    best: Best = Best.neither
 
     @property
     def heading(self) -> str:
         return f"{self.name} [{self.unit}]" if self.unit else self.name
 
     def rule(self) -> str:
-        """When a cell agrees, for people."""
+        """When a cell is called reproduced, for people."""
         return "not judged" if self.tolerance is None else self.tolerance.words(self.unit)
 
     def verdict(self, cell: Cell) -> Verdict:
         """Judge a cell of this column."""
         if self.tolerance is None or cell.published is None:
             return Verdict.open
-        near = self.tolerance.allows(cell.ours, cell.published)
-        return Verdict.agrees if near else Verdict.differs
+        if self.tolerance.allows(cell.ours, cell.published):
+            return Verdict.reproduced
+        return Verdict.better if self.best.prefers(cell.ours, cell.published) else Verdict.differs
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +132,8 @@ class Cell:
         None where the source gives no number.
     published_spread : float or None
         The standard deviation that the source prints with it.
+    why : str
+        What is known of a difference, with its evidence, in a sentence.
     """
 
     row: str
@@ -119,6 +141,7 @@ class Cell:
     values: tuple[float, ...]
     published: float | None = None
     published_spread: float | None = None
+    why: str = ""
 
     @property
     def ours(self) -> float:
@@ -194,9 +217,30 @@ class Table:
         found = (c for c in self.cells if (c.row, c.column) == (row, column))
         return next(found, None)
 
-    def count(self, column: Column) -> tuple[int, int]:
-        """How many cells of a column agree, of how many that are judged."""
-        cells = [cell for cell in self.cells if cell.column == column.name]
-        verdicts = [column.verdict(cell) for cell in cells]
-        agreeing = verdicts.count(Verdict.agrees)
-        return agreeing, agreeing + verdicts.count(Verdict.differs)
+    def verdicts(self, column: Column) -> Counter[Verdict]:
+        """How many cells of a column have which verdict."""
+        return Counter(column.verdict(c) for c in self.cells if c.column == column.name)
+
+    def judged(self, column: Column) -> str:
+        """The same for people, empty if no cell is judged.
+
+        Examples
+        --------
+        >>> column = Column("error", "of a test", tolerance=Tolerance(0.1), best=Best.lower)
+        >>> cells = [Cell(str(e), "error", (e,), 2.0) for e in (1.0, 2.0, 3.0)]
+        >>> Table((column,), tuple(cells)).judged(column)
+        '1 of 3 reproduced, 1 better, 1 differs'
+        """
+        counts = self.verdicts(column)
+        total = sum(counts.values()) - counts[Verdict.open]
+        if not total:
+            return ""
+        others = (Verdict.better, Verdict.differs)
+        more = [f"{counts[verdict]} {verdict}" for verdict in others if counts[verdict]]
+        return ", ".join([f"{counts[Verdict.reproduced]} of {total} reproduced", *more])
+
+    @property
+    def differences(self) -> tuple[Cell, ...]:
+        """The cells that differ, row by row."""
+        rules = {column.name: column for column in self.columns}
+        return tuple(c for c in self.cells if rules[c.column].verdict(c) is Verdict.differs)
