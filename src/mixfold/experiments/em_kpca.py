@@ -32,9 +32,8 @@ MEANINGS = {
 COLUMNS = tuple(Column(name, f"{text}; not judged", form=".2g") for name, text in MEANINGS.items())
 TIME, ERROR = "CPU s", "error"
 LARGE_ERROR, SMALL_ERROR = 0.1, 1e-6
-# rows from which on products with the matrix are most of the work, and from which on it is larger
-# than a cache: only there are times compared
-LARGE, LARGER = 1000, 3000
+# rows from which on the matrix is larger than a cache: only there are times compared
+LARGE = 3000
 NOTES = (
     "The source shows curves of seconds, not numbers, against the eigs of MATLAB, and says that EM "
     "converges within 20 steps on average. Steps of EM are those of a power iteration, whatever "
@@ -44,7 +43,8 @@ NOTES = (
     "Times are CPU seconds of one thread for a kernel matrix that is given, centring included. A "
     "matrix of two thousand rows or fewer stays in the cache of most machines, where arpack, which "
     "multiplies one vector at a time, is as fast as the others or faster; so times are compared "
-    f"from {LARGER} rows on. The order of near times depends on the machine.",
+    f"from {LARGE} rows on. For few axes it is faster there, too, up to one and a half times; the "
+    "order of near times depends on the machine.",
 )
 
 
@@ -131,7 +131,7 @@ def _checks(results: Results, size: Size) -> tuple[Check, ...]:
         _far(results, size),
         _near(results),
         *growth,
-        *_order(results),
+        *_order(results, size.most),
     )
 
 
@@ -161,25 +161,30 @@ def _near(results: Results) -> Check:
 
 
 def _growth(data: str, results: Results, size: Size) -> Check:
-    """A step is a product of N^2 d multiplications."""
+    """A step is a product of N^2 d multiplications, and what it takes beside that grows less."""
     powers = {name: exponents(data, name, results, size) for name in (runs.SOURCE, "krylov")}
     by_rows, by_axes = powers[runs.SOURCE]
     told = ", ".join(f"{name} N^{p[0]:.2f} d^{p[1]:.2f}" for name, p in powers.items())
     return Check(
-        f"{data}: EM grows as N^2 and at most as d (powers within 0.3)",
-        abs(by_rows - 2) <= 0.3 and by_axes <= 1.3,
+        f"{data}: EM grows about as N^2 (a power of 1.6 to 2.2 over the last doubling) and at most "
+        "as d (up to 1.2)",
+        1.6 <= by_rows <= 2.2 and by_axes <= 1.2,
         told,
     )
 
 
 def exponents(data: str, name: str, results: Results, size: Size) -> tuple[float, float]:
-    """Powers of N (from LARGE rows on) and of d by which the seconds of a solver grow."""
+    """Powers by which the seconds of a solver grow: of N, over its last doubling, and of d.
+
+    What does not grow with N bends the curve where N is small.
+    """
     times = {
         (n, d): median(map(_seconds, by_name[name]))
         for (of, n, d), by_name in results.items()
         if of == data
     }
-    by_rows = {n: s for (n, d), s in times.items() if d == size.most and n >= LARGE}
+    least = max(n for n, _ in times) / 2
+    by_rows = {n: s for (n, d), s in times.items() if d == size.most and n >= least}
     by_axes = {d: s for (n, d), s in times.items() if n == size.fixed}
     return _power(by_rows), _power(by_axes)
 
@@ -191,14 +196,15 @@ def _power(seconds: Mapping[int, float]) -> float:
     return float(np.polyfit(x, y, 1)[0])
 
 
-def _order(results: Results) -> tuple[Check, ...]:
+def _order(results: Results, most: int) -> tuple[Check, ...]:
     """Which of two solvers takes less time where there are many rows; nothing if there are few."""
-    if all(n < LARGER for _, n, _ in results):
+    if all(n < LARGE for _, n, _ in results):
         return ()
     return (
         _sooner("EM of 20 steps takes less time than arpack, as the source has it", runs.SOURCE,
                 "arpack", results),
-        _sooner("krylov takes less time than arpack", "krylov", "arpack", results),
+        _sooner(f"krylov takes less time than arpack for {most} axes", "krylov", "arpack",
+                {place: mine for place, mine in results.items() if place[2] == most}),
         _sooner("krylov takes less time than EM", "krylov", runs.CONVERGED, results),
     )  # fmt: skip
 
@@ -207,10 +213,10 @@ def _sooner(claim: str, first: str, second: str, results: Results) -> Check:
     ratios = [
         median(map(_seconds, by_name[second])) / median(map(_seconds, by_name[first]))
         for (_, n, _), by_name in results.items()
-        if n >= LARGER
+        if n >= LARGE
     ]
     held = sum(ratio > 1 for ratio in ratios)
-    detail = f"in {held} of {len(ratios)} runs of {LARGER} rows or more; {second} takes "
+    detail = f"in {held} of {len(ratios)} runs of {LARGE} rows or more; {second} takes "
     detail += f"{min(ratios):.2g} to {max(ratios):.2g} times as long"
     return Check(claim, held == len(ratios), detail)
 

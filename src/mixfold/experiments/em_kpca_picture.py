@@ -96,9 +96,13 @@ def _dress(ax: Axes, title: str, x: str, y: str) -> None:
 
 
 def _plain_ticks(ax: Axes, values: list[int]) -> None:
-    """A logarithmic axis that shows the numbers of rows there are."""
+    """A logarithmic axis that shows the numbers of rows there are, where they do not collide."""
     from matplotlib.ticker import NullFormatter
 
     ax.set_xscale("log")
-    ax.set_xticks(values, [f"{value:,}" for value in values])
+    shown: list[int] = []
+    for value in reversed(values):  # the largest in any case
+        if not shown or value < shown[-1] / 1.6:
+            shown.append(value)
+    ax.set_xticks(shown, [f"{value:,}" for value in shown])
     ax.xaxis.set_minor_formatter(NullFormatter())
