@@ -109,7 +109,7 @@ def test_documented_parameters_are_those_of_the_signature(estimator: type) -> No
     signature = _signature(estimator.__init__)  # type: ignore[misc]
     assert [name for name, _ in entries] == list(signature)
     for name, rest in entries:
-        stated = re.search(r"default=(\(\)|\S+?)(?:$|[\s,;)]|\.\s)", rest + "\n")
+        stated = re.search(r"default=(\([^)]*\)|\S+?)(?:$|[\s,;)]|\.\s)", rest + "\n")
         assert stated, f"{name} of {estimator.__name__} states no default"
         assert ast.literal_eval(stated.group(1)) == signature[name].default, name
 
@@ -136,6 +136,8 @@ def _fitted(estimator: Any) -> Any:
     X = np.random.default_rng(0).normal(size=(60, 6))  # two factors need five columns
     if hasattr(estimator, "_family_name"):  # of counts, codes or yes and no
         X = (X > 0).astype(float)
+    if "visible" in _signature(estimator):  # shares between 0 and 1
+        X = 1 / (1 + np.exp(-X))
     if get_tags(estimator()).input_tags.positive_only:
         X = np.abs(X)
     sizes = [name for name in ("n_components", "n_clusters") if name in _signature(estimator)]

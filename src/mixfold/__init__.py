@@ -15,6 +15,8 @@ if TYPE_CHECKING:
         BayesianGaussianMixture as BayesianGaussianMixture,
     )
     from mixfold.estimators.bootstrap import bootstrap_lrt as bootstrap_lrt
+    from mixfold.estimators.deep_belief_network import DeepBeliefNetwork as DeepBeliefNetwork
+    from mixfold.estimators.deep_factor_network import DeepFactorNetwork as DeepFactorNetwork
     from mixfold.estimators.factor_analysis import FactorAnalysis as FactorAnalysis
     from mixfold.estimators.gaussian_mixture import GaussianMixture as GaussianMixture
     from mixfold.estimators.gaussian_pcp import GaussianPCP as GaussianPCP
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
     from mixfold.estimators.kmeans import KMeans as KMeans
     from mixfold.estimators.latent_dirichlet_allocation import (
         LatentDirichletAllocation as LatentDirichletAllocation,
+    )
+    from mixfold.estimators.matrix_factorization import (
+        MatrixFactorization as MatrixFactorization,
     )
     from mixfold.estimators.mixture_classifier import MixtureClassifier as MixtureClassifier
     from mixfold.estimators.mixture_of_factor_analyzers import (
@@ -44,6 +49,7 @@ if TYPE_CHECKING:
     from mixfold.estimators.presets import CategoricalMixture as CategoricalMixture
     from mixfold.estimators.presets import MultinomialMixture as MultinomialMixture
     from mixfold.estimators.presets import PoissonMixture as PoissonMixture
+    from mixfold.estimators.rbm import RBM as RBM
     from mixfold.estimators.supervised_mixture_of_ppca import (
         SupervisedMixtureOfPPCA as SupervisedMixtureOfPPCA,
     )
@@ -54,11 +60,13 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "BayesianGaussianMixture": "mixfold.estimators.bayesian_gaussian_mixture",
+    "DeepBeliefNetwork": "mixfold.estimators.deep_belief_network",
     "Mixture": "mixfold.estimators.general_mixture",
     "BernoulliMixture": "mixfold.estimators.presets",
     "PoissonMixture": "mixfold.estimators.presets",
     "MultinomialMixture": "mixfold.estimators.presets",
     "CategoricalMixture": "mixfold.estimators.presets",
+    "DeepFactorNetwork": "mixfold.estimators.deep_factor_network",
     "DegenerateWarning": "mixfold.estimators.base",
     "FactorAnalysis": "mixfold.estimators.factor_analysis",
     "GaussianMixture": "mixfold.estimators.gaussian_mixture",
@@ -70,6 +78,7 @@ _HOMES = {
     "KernelPCA": "mixfold.estimators.kernel_pca",
     "MLiT": "mixfold.estimators.mlit",
     "MORP": "mixfold.estimators.morp",
+    "MatrixFactorization": "mixfold.estimators.matrix_factorization",
     "MixtureClassifier": "mixfold.estimators.mixture_classifier",
     "KMeans": "mixfold.estimators.kmeans",
     "MixtureOfFactorAnalyzers": "mixfold.estimators.mixture_of_factor_analyzers",
@@ -78,6 +87,7 @@ _HOMES = {
     "MixtureSearch": "mixfold.estimators.mixture_search",
     "NestedMixture": "mixfold.estimators.nested_mixture",
     "PPCA": "mixfold.estimators.ppca",
+    "RBM": "mixfold.estimators.rbm",
     "SupervisedMixtureOfPPCA": "mixfold.estimators.supervised_mixture_of_ppca",
     "SupervisedPPCA": "mixfold.estimators.supervised_ppca",
     "bootstrap_lrt": "mixfold.estimators.bootstrap",

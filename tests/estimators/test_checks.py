@@ -13,15 +13,19 @@ from mixfold import (
     PCP,
     PLSI,
     PPCA,
+    RBM,
     BayesianGaussianMixture,
     BernoulliMixture,
     CategoricalMixture,
+    DeepBeliefNetwork,
+    DeepFactorNetwork,
     FactorAnalysis,
     GaussianMixture,
     GaussianPCP,
     KernelCCA,
     KernelPCA,
     LatentDirichletAllocation,
+    MatrixFactorization,
     Mixture,
     MixtureClassifier,
     MixtureOfFactorAnalyzers,
@@ -112,6 +116,22 @@ class CountedCategories(Counted, CategoricalMixture):
         return counts(x) % 3
 
 
+class SharesRBM(Counted, RBM):
+    @staticmethod
+    def _change(x):
+        return np.where(np.isnan(x), x, 0.5 + 0.5 * np.tanh(x)).astype(x.dtype)
+
+
+class SharesNetwork(Counted, DeepBeliefNetwork):
+    _change = staticmethod(SharesRBM._change)
+
+
+# Batches are drawn from the rows that are there: a row of weight two is learned from with twice the
+# step, where two rows would be in different batches.
+OF_BATCHES = {
+    "check_sample_weight_equivalence_on_dense_data",
+}
+
 BRIEF = {"init_params": "k-means++", "max_iter": 12, "random_state": 0}
 QUICK = {"init_params": "k-means++", "max_iter": 40, "random_state": 0}
 SHORT = {"n_chains": 1, "n_draws": 8, "burn_in": 4, "random_state": 0}
@@ -179,6 +199,26 @@ ESTIMATORS = [
     (
         PCP(2, 2, inference="mean_field", max_iter=30, random_state=0),
         OF_CLASSIFIERS | OF_COUNTS,
+    ),
+    (DeepFactorNetwork((3, 2), max_iter=10, random_state=0), SEMI_SUPERVISED),
+    (SharesRBM(3, max_epochs=2, random_state=0), OF_BATCHES),
+    (RBM(3, visible="gaussian", max_epochs=2, random_state=0), OF_BATCHES),
+    (SharesNetwork((3, 2), max_epochs=2, fine_tune_epochs=2, random_state=0), OF_BATCHES),
+    (
+        DeepBeliefNetwork(
+            (3, 2), visible="gaussian", max_epochs=1, fine_tune_epochs=1, random_state=0
+        ),
+        OF_BATCHES,
+    ),
+    (MatrixFactorization(2, gamma=0.1, random_state=0), set()),
+    (MatrixFactorization(2, supervised=True, gamma=0.1, random_state=0), SEMI_SUPERVISED),
+    (MatrixFactorization(2, link="logistic", alpha=0.1, supervised=False), set()),
+    (MatrixFactorization.module(4, n_components=2, random_state=0), SEMI_SUPERVISED),
+    (
+        MatrixFactorization.module(
+            1, n_components=2, solver="multiplicative", supervised=False, max_iter=30
+        ),
+        set(),
     ),
     (CountedPoisson(2, **QUICK), set()),
     (CountedMultinomial(2, **QUICK), set()),

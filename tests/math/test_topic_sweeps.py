@@ -69,6 +69,22 @@ def literal_dirichlet(X, words, prior, gamma, steps):
     return gamma, phi
 
 
+def test_documents_rest_when_they_move_by_less_than_the_tolerance(rng: np.random.Generator) -> None:
+    X = corpus(rng)[:1] * 5.0
+    words, prior, tol = rng.gamma(1.0, size=(X.shape[1], 3)), rng.gamma(1.0, size=3), 1e-3
+    now, steps = np.ones((1, 3)), 0
+    while True:
+        before, steps = now, steps + 1
+        now, _ = literal_dirichlet(X, words, prior, before.copy(), 1)
+        if np.abs(now - before).mean() < tol:
+            break
+    rows, gamma = sparse.csr_array(X), np.ones((1, 3))
+    _, made = dirichlet_rows(rows.indptr, rows.indices, rows.data, np.ones(1), words, prior, gamma,
+                             np.zeros(words.shape), 1000, tol)  # fmt: skip
+    assert made == steps > 3
+    np.testing.assert_allclose(gamma, now, rtol=1e-10)
+
+
 @pytest.mark.parametrize("steps", [1, 4])
 def test_dirichlet_rows_are_a_literal_loop(rng: np.random.Generator, steps: int) -> None:
     X = corpus(rng)

@@ -10,7 +10,18 @@ from typing import Annotated, Any
 
 import typer
 
-from mixfold.cli import apply, demo, fit, inspect, project, reproduce, sample, select, topics
+from mixfold.cli import (
+    apply,
+    demo,
+    fit,
+    inspect,
+    project,
+    report,
+    reproduce,
+    sample,
+    select,
+    topics,
+)
 
 # Line breaks inside a paragraph are kept by the terminal: one string for each paragraph.
 _HELP = (
@@ -49,6 +60,7 @@ for _command in (
 ):
     app.command()(_command)
 app.command("inspect")(inspect.inspect_model)
+app.command("report")(report.report)
 app.command("demo")(demo.demo)
 app.command("reproduce")(reproduce.reproduce)
 

@@ -6,7 +6,7 @@ import time
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,6 +19,16 @@ KIND = "checkpoint"
 _SHARE = 0.05
 
 
+class Standing(Protocol):
+    """Where a fit of any kind stands; ``reason`` says why it ended, and is empty before."""
+
+    @property
+    def seed(self) -> int: ...
+
+    @property
+    def reason(self) -> str: ...
+
+
 @record
 @dataclass(frozen=True, slots=True)
 class Progressed:
@@ -28,6 +38,10 @@ class Progressed:
     restart: int
     climb: Climb | None
     best: Climb | None
+
+    @property
+    def reason(self) -> str:
+        return "" if self.best is None else self.best.reason
 
 
 class Checkpoint:
@@ -45,11 +59,11 @@ class Checkpoint:
         self.path = Path(path)
         self.settings = settings
         self._data = 0
-        self._saved: Progressed | None = None
+        self._saved: Any = None
         self._looked = False
         self._next = 0.0
 
-    def read(self) -> Progressed | None:
+    def read(self) -> Any:
         """The state in the file, None if there is no file."""
         if not self._looked:
             self._looked = True
@@ -59,9 +73,9 @@ class Checkpoint:
     def seed(self, otherwise: int) -> int:
         """The seed of the stored fit: one that goes on must draw the same numbers."""
         saved = self.read()
-        return otherwise if saved is None else saved.seed
+        return otherwise if saved is None else int(saved.seed)
 
-    def _read(self) -> Progressed | None:
+    def _read(self) -> Any:
         if not self.path.exists():
             return None
         tree = store.read(self.path, KIND)
@@ -72,12 +86,14 @@ class Checkpoint:
                 "differ. Delete the file, or give another path"
             )
         self._data = tree["data"]
-        progressed: Progressed = tree["progressed"]
-        return progressed
+        return tree["progressed"]
 
-    def check(self, saved: Progressed | None, pilot: Pilot) -> None:
+    def check(self, saved: Standing | None, pilot: Pilot) -> None:
         """Refuse to go on with other data."""
-        data = fingerprint(pilot)
+        self.compare(saved, fingerprint(pilot))
+
+    def compare(self, saved: Standing | None, data: int) -> None:
+        """The same, of data that are told apart by a number."""
         if saved is not None and data != self._data:
             raise ValueError(
                 f"checkpoint {str(self.path)!r} was written for other data (rows, weights or "
@@ -85,22 +101,21 @@ class Checkpoint:
             )
         self._data = data
 
-    def offer(self, progressed: Progressed) -> None:
+    def offer(self, progressed: Standing) -> None:
         """Write, unless that was done a moment ago."""
         if time.monotonic() >= self._next:
             self.write(progressed)
 
-    def write(self, progressed: Progressed) -> None:
+    def write(self, progressed: Standing) -> None:
         began = time.monotonic()
         tree = {"settings": self.settings, "data": self._data, "progressed": progressed}
         store.write(self.path, KIND, tree)
         now = time.monotonic()
         self._next = now + max(0.5, (now - began) / _SHARE)
 
-    def finish(self, progressed: Progressed) -> None:
+    def finish(self, progressed: Standing) -> None:
         """Remove the file of a fit that ended by itself."""
-        assert progressed.best is not None
-        if progressed.best.reason not in ("time_budget", "interrupted"):
+        if progressed.reason not in ("time_budget", "interrupted"):
             self.path.unlink(missing_ok=True)
 
 

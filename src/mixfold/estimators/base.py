@@ -22,6 +22,7 @@ from mixfold.engine.executors import resolve_executor
 from mixfold.engine.loop import Fit
 from mixfold.engine.sources import open_source
 from mixfold.estimators import constraints
+from mixfold.estimators.reported import Reported
 
 # packages whose lines a warning does not point to: scikit-learn wraps our methods
 _NOT_THE_USERS = ("mixfold", "sklearn")
@@ -31,7 +32,7 @@ class DegenerateWarning(UserWarning):
     """A component was floored, moved or dropped; ``events_`` tells which and when."""
 
 
-class MixfoldEstimator(BaseEstimator):
+class MixfoldEstimator(Reported, BaseEstimator):
     """Base of the estimators: data in any form, visited by the engine; files without pickle."""
 
     _constraints: ClassVar[constraints.Constraints] = {}

@@ -132,10 +132,7 @@ class FittingEstimator(MixfoldEstimator):
         return f"Expected n_samples >= {name} but got {name} = {self._size}, n_samples = {n_rows}."
 
     def _checkpoint(self) -> Checkpoint | None:
-        if self.checkpoint is None:
-            return None
-        values = self.get_params(deep=False).items()
-        return Checkpoint(self.checkpoint, {k: _told(v) for k, v in values if k not in _FREE})
+        return checkpoint_of(self)
 
     # ------------------------------------------------ a stream
 
@@ -163,6 +160,14 @@ class FittingEstimator(MixfoldEstimator):
         batch = model.normalised(stats)
         self._schedule: Any = Stepwise(batch) if first else self._schedule.blend(batch)
         return self._schedule.stats
+
+
+def checkpoint_of(estimator: Any) -> Checkpoint | None:
+    """The file that an estimator names by its parameter ``checkpoint``, None if it does not."""
+    if estimator.checkpoint is None:
+        return None
+    values = estimator.get_params(deep=False).items()
+    return Checkpoint(estimator.checkpoint, {k: _told(v) for k, v in values if k not in _FREE})
 
 
 def _told(value: Any) -> str:

@@ -17,6 +17,7 @@ from mixfold.estimators import constraints as rule
 from mixfold.estimators import search_table
 from mixfold.estimators.base import DegenerateWarning, warn
 from mixfold.estimators.bootstrap import LikelihoodRatioTest, check_testable
+from mixfold.estimators.reported import Reported
 from mixfold.estimators.search_answers import AnswersOfTheBest
 from mixfold.estimators.search_fits import Fitted, Worker
 from mixfold.estimators.search_grid import SIZE, Setting, named_estimators, settings, sizes_of
@@ -39,7 +40,7 @@ def _is_cv(value: Any) -> bool:
     return hasattr(value, "split") or isinstance(value, Iterable)
 
 
-class MixtureSearch(AnswersOfTheBest, MetaEstimatorMixin, DensityMixin, BaseEstimator):
+class MixtureSearch(AnswersOfTheBest, Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
     """Search the number of components, and the kind of mixture, by one criterion.
 
     Every setting is fitted to all rows; one table says how each did, and the best is kept, ready

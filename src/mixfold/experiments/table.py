@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class Verdict(StrEnum):
     open = "not judged"
 
 
-class Best(StrEnum):
+class Best(Enum):
     """Which values of a measure are the better ones."""
 
     higher = "higher"

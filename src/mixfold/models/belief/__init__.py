@@ -1,0 +1,1 @@
+"""Deep belief networks: directed layers under a restricted Boltzmann machine."""

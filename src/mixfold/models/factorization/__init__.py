@@ -1,0 +1,1 @@
+"""Matrix factorisation through maps that saturate, with a softmax on the codes."""

@@ -1,0 +1,1 @@
+"""Networks: feed-forward recognition, and the joint training of stacks of factor layers."""

@@ -1,0 +1,89 @@
+"""What is asked of a trained stack: sources of rows, rows of sources, classes of codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mixfold.contracts import Array, record
+from mixfold.math.links import Link
+from mixfold.math.softmax import normalise
+from mixfold.models.factorization.codes import codes
+from mixfold.models.factorization.records import Layer
+from mixfold.models.networks.settle import climb_layers, settle
+from mixfold.models.networks.stack import DecoderEnergy, Energy, MapEnergy, decode
+
+# how sources were trained together, and so are inferred
+ENERGIES: dict[str, type[MapEnergy] | type[DecoderEnergy]] = {
+    "map": MapEnergy,
+    "decoder": DecoderEnergy,
+}
+
+
+@record
+@dataclass(frozen=True, slots=True)
+class StackParams:
+    """Layers from the data upward, with what their sources cost.
+
+    ``reading`` is 'layers' (each layer is inferred from the one below), 'map' or 'decoder'.
+    """
+
+    layers: tuple[Layer, ...]
+    link: Link
+    alpha: tuple[float, ...]
+    sigma2: tuple[float, ...]
+    reading: str = "layers"
+
+    def energy(self) -> Energy:
+        return ENERGIES[self.reading](self.link, self.sigma2)
+
+    def below(self, depth: int) -> StackParams:
+        """The lowest ``depth`` layers only."""
+        return replace(
+            self,
+            layers=self.layers[:depth],
+            alpha=self.alpha[:depth],
+            sigma2=self.sigma2[:depth],
+        )
+
+
+def sources_of(params: StackParams, X: Array) -> tuple[Array, ...]:
+    """Sources (n, H_l) of all layers without labels; NaN in X is missing."""
+    link = params.link
+    found = climb_layers(params.layers, link, X, params.alpha, params.sigma2)
+    if params.reading == "layers":
+        return found
+    energy = params.energy()
+    start = [found[number] for number in energy.free(len(params.layers))]
+    settled = settle(energy, params.layers, link, params.alpha, X, start)
+    if params.reading == "map":
+        return settled
+    out = [settled[-1]]
+    for layer in params.layers[:0:-1]:
+        out.insert(0, link.value(out[0]) @ layer.codebook + layer.bias)
+    return tuple(out)
+
+
+def rows_of(params: StackParams, sources: Array, depth: int | None = None) -> Array:
+    """Rows (n, D) decoded from sources of layer ``depth``, counted from 1; None is the top."""
+    return decode(params.link, params.layers[:depth], sources)
+
+
+def filled(params: StackParams, X: Array) -> Array:
+    """X with its missing entries as the first layer reconstructs them; X itself if it has none."""
+    rows = np.flatnonzero(np.isnan(X).any(axis=1))
+    if not rows.size:
+        return X
+    first = params.layers[0].without_head()
+    phi = codes(first, params.link, X[rows], params.alpha[0], params.sigma2[0])
+    out, some = X.copy(), X[rows]
+    out[rows] = np.where(np.isnan(some), phi @ first.codebook + first.bias, some)
+    return out
+
+
+def class_log_probabilities(params: StackParams, top: Array) -> Array:
+    """ln P(class | sources of the top layer), (n, C)."""
+    weights, intercept = params.layers[-1].head()
+    scores = params.link.value(top) @ weights + intercept
+    return np.asarray(scores - normalise(scores)[0][:, None])

@@ -1,0 +1,203 @@
+"""What a fitted model can be asked, found by its methods and attributes and never by its name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils import get_tags
+
+from mixfold.contracts import Array
+from mixfold.report.words import class_names
+
+Ask = Callable[[Any], Array]
+# of components whose rows weigh less nothing is shown
+_IN_USE = 1e-9
+# groups whose heads of columns have room for a word
+_WORDED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """What divides rows: ``shares(rows)`` is (n, K), ``names`` (K,), ``word`` what one is called.
+
+    ``weights`` (K,) or None; ``shown`` are those in use, the others are empty.
+    """
+
+    word: str
+    names: list[str]
+    shares: Ask
+    weights: Array | None
+    shown: Array
+    soft: bool = True
+
+    @property
+    def several(self) -> str:
+        return f"{self.word}es" if self.word.endswith("s") else f"{self.word}s"
+
+    def label(self, k: int) -> str:
+        """``component 2``; a name that is no number stands for itself."""
+        name = self.names[k]
+        return f"{self.word} {name}" if name.lstrip("-").isdigit() else name
+
+    def heads(self, which: Array) -> list[str]:
+        """Heads of columns: bare names where many have to stand side by side."""
+        return [self.label(k) if len(which) <= _WORDED else self.names[k] for k in which]
+
+
+def has_target(model: Any) -> bool:
+    """Whether a model was fitted to classes or outputs: it predicts these, not its components."""
+    classes = getattr(model, "classes_", None)
+    if classes is not None and len(classes):  # empty if it was fitted without labels
+        return True
+    return any(getattr(model, name, None) is not None for name in ("_target", "_sets", "_output"))
+
+
+def takes_holes(model: Any) -> bool:
+    """Whether entries of rows may be missing."""
+    return bool(get_tags(model).input_tags.allow_nan)
+
+
+def groups_of(model: Any) -> Groups | None:
+    """Components, clusters, classes of a classifier of densities, or topics; None: no groups."""
+    for find in (_components, _centres, _classes, _topics):
+        found = find(model)
+        if found is not None and len(found.names) > 0:
+            return found
+    return None
+
+
+def _components(model: Any) -> Groups | None:
+    weights = getattr(model, "weights_", None)
+    if weights is None:
+        return None
+    weights = np.asarray(weights, float)
+    shares = _component_shares(model, len(weights))
+    if shares is None:
+        return None
+    shown = np.asarray(getattr(model, "active_", weights > _IN_USE))
+    if len(shown) != len(weights) or not shown.any():
+        shown = np.ones(len(weights), dtype=bool)
+    soft = not isinstance(shares, Hard)
+    word = "cluster" if "n_clusters" in model.get_params(deep=False) else "component"
+    return Groups(word, _numbered(len(weights)), shares, weights, np.flatnonzero(shown), soft)
+
+
+def _component_shares(model: Any, size: int) -> Ask | None:
+    if hasattr(model, "predict_component_proba"):
+        return _floats(model.predict_component_proba)
+    if hasattr(model, "predict_component"):
+        return Hard(model.predict_component, size)
+    if has_target(model):
+        return None
+    if hasattr(model, "predict_proba"):
+        return _floats(model.predict_proba)
+    return Hard(model.predict, size) if hasattr(model, "predict") else None
+
+
+def _centres(model: Any) -> Groups | None:
+    if not hasattr(model, "cluster_centers_") or not hasattr(model, "predict"):
+        return None
+    size = len(model.cluster_centers_)
+    return Groups(
+        "cluster", _numbered(size), Hard(model.predict, size), None, np.arange(size), False
+    )
+
+
+def _classes(model: Any) -> Groups | None:
+    """Of a model that has a density for each class."""
+    if not hasattr(model, "priors_") or not hasattr(model, "classes_"):
+        return None
+    names, priors = class_names(model.classes_), np.asarray(model.priors_, float)
+    ask = _floats(model.predict_proba)
+    return Groups("class", names, ask, priors, np.arange(len(names)))
+
+
+def _topics(model: Any) -> Groups | None:
+    if not hasattr(model, "topics_") or not hasattr(model, "transform"):
+        return None
+    size = len(model.topics_)
+    return Groups("topic", _numbered(size), _floats(model.transform), None, np.arange(size))
+
+
+def _numbered(size: int) -> list[str]:
+    return [str(k) for k in range(size)]
+
+
+@dataclass(frozen=True, slots=True)
+class Hard:
+    """Labels as shares of one and zero."""
+
+    tell: Callable[[Any], Any]
+    size: int
+
+    def __call__(self, X: Any) -> Array:
+        return np.asarray(np.eye(self.size)[np.asarray(self.tell(X), dtype=int)])
+
+
+def _floats(ask: Callable[[Any], Any]) -> Ask:
+    return lambda X: np.asarray(ask(X), dtype=float)
+
+
+def axis_word(model: Any) -> tuple[str, str]:
+    """What a coordinate of rows is called, and several of them."""
+    if hasattr(model, "loadings_"):
+        return "factor", "factors"
+    if hasattr(model, "eigenvalues_") or hasattr(model, "correlations_"):
+        return "axis", "axes"
+    return ("code", "codes") if hasattr(model, "components_") else ("unit", "units")
+
+
+# ------------------------------------------------ rows
+
+
+def latents_of(model: Any) -> Ask | None:
+    """Coordinates of rows; distances to centres and shares of topics are none."""
+    if not hasattr(model, "transform"):
+        return None
+    if hasattr(model, "cluster_centers_") or hasattr(model, "topics_"):
+        return None
+    return _floats(model.transform)
+
+
+def usualness_of(model: Any) -> tuple[Ask, str] | None:
+    """What is lowest for the oddest rows, and its name."""
+    if hasattr(model, "free_energy"):
+        energy = _floats(model.free_energy)
+        return (lambda X: -energy(X)), "minus the free energy"
+    if hasattr(model, "log_partition"):  # a density that takes long to estimate
+        return None
+    if hasattr(model, "score_samples"):
+        if hasattr(model, "topics_"):
+            return _PerWord(model), "log probability per word"
+        return _floats(model.score_samples), "log density"
+    if hasattr(model, "cluster_centers_"):
+        return (lambda X: -np.asarray(model.transform(X), float).min(axis=1)), "minus the distance"
+    if hasattr(model, "reconstruction_error") and not hasattr(model, "reconstruct"):
+        ask = _floats(model.reconstruction_error)
+        return (lambda X: -ask(X)), "minus the error of reconstruction"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _PerWord:
+    """Long documents are not odd for being long."""
+
+    model: Any
+
+    def __call__(self, X: Any) -> Array:
+        words = np.concatenate([np.asarray(b.X.sum(axis=1), float).ravel() for b in X.blocks()])
+        scores = np.asarray(self.model.score_samples(X), float)
+        return np.where(words > 0, scores / np.maximum(words, 1.0), 0.0)
+
+
+def rebuilt_of(model: Any) -> Ask | None:
+    """Rows as the model sees them, without noise."""
+    return _floats(model.reconstruct) if hasattr(model, "reconstruct") else None
+
+
+def filled_of(model: Any) -> Ask | None:
+    """Rows with their missing entries filled."""
+    return _floats(model.impute) if hasattr(model, "impute") and takes_holes(model) else None

@@ -1,0 +1,58 @@
+"""Rows as points of a plane: drawn once here, moved and coloured by the script if it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mixfold.contracts import Array
+from mixfold.report.charts.frame import frame
+from mixfold.report.charts.scale import inner_scale
+from mixfold.report.markup import Html, tag
+
+WIDTH, HEIGHT = 760, 520
+LEFT, RIGHT, TOP, BOTTOM = 62, 26, 38, 62
+_MOST_NAMES = 20
+
+
+def point_map(
+    x: Array, y: Array, groups: Array, names: Sequence[str], labels: tuple[str, str], title: str
+) -> Html:
+    """Points (n,), (n,) in the colours of their groups (-1 is none), which are named in place."""
+    across = inner_scale(x, LEFT, WIDTH - RIGHT)
+    up = inner_scale(y, HEIGHT - BOTTOM, TOP)
+    dots = [
+        f'<circle cx="{across(a)}" cy="{up(b)}" r="3.2" class="{colour_class(g)}"/>'
+        for a, b, g in zip(x, y, groups, strict=True)
+    ]
+    clip = tag("rect", x=LEFT, y=TOP, width=WIDTH - LEFT - RIGHT, height=HEIGHT - TOP - BOTTOM)
+    words = []
+    for k, name in enumerate(names):
+        own = groups == k
+        if own.any() and 1 < len(names) <= _MOST_NAMES:
+            place = across(float(np.median(x[own]))), up(float(np.median(y[own])))
+            words.append(tag("text", name, x=place[0], y=place[1], class_="name middle"))
+    parts = (
+        tag("title", title),
+        tag("defs", tag("clipPath", clip, id="map-clip")),
+        tag("g", frame(across, up, *labels, most=(9, 7)), class_="frame"),
+        tag("g", Html("".join(dots)), class_="points", clip_path="url(#map-clip)"),
+        tag("g", *words, class_="names", aria_hidden="true"),
+    )
+    box = f"0 0 {WIDTH} {HEIGHT}"
+    return tag("svg", *parts, viewBox=box, role="img", class_="chart map", aria_label=title)
+
+
+def beyond(x: Array, y: Array) -> int:
+    """How many points lie outside of the picture."""
+    outside = np.zeros(len(x), dtype=bool)
+    for values in (x, y):
+        scale = inner_scale(values, 0.0, 1.0)
+        outside |= (values < scale.low) | (values > scale.high)
+    return int(outside.sum())
+
+
+def colour_class(group: int) -> str:
+    """Eight colours, then the same as rings."""
+    return f"g{group % 8}{' hollow' * (group // 8 % 2)}" if group >= 0 else "none"

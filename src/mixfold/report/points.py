@@ -1,0 +1,170 @@
+"""The rows of the map: where they are, what they belong to, what a reader may colour them by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixfold.contracts import Array
+from mixfold.engine.sources import open_source
+from mixfold.report.capabilities import axis_word, filled_of, latents_of
+from mixfold.report.profiles import profiles_of
+from mixfold.report.projection import plane
+from mixfold.report.rows.sample import Sampled
+from mixfold.report.subject import Subject
+from mixfold.report.words import class_names, short
+
+_AXES, _COLUMNS = 6, 24
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Rows (n,) of the sample with named axes (n,), and columns to colour by.
+
+    ``group`` (n,) numbers ``names``, -1 is none; ``classes`` likewise, if labels were given.
+    """
+
+    rows: Array
+    axes: list[tuple[str, Array]]
+    first: tuple[int, int]
+    group: Array
+    names: list[str]
+    word: str
+    classes: tuple[Array, list[str]] | None
+    usualness: tuple[str, Array] | None
+    columns: list[tuple[str, Array]]
+    X: Any
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+def points_of(subject: Subject) -> Points | None:
+    """The sample as points; None if a row is no more than one number."""
+    look = subject.look
+    assert look is not None
+    sampled = _thinned(look.sampled, subject.max_points)
+    source = open_source(sampled.X)
+    group, names = _groups(subject, source, len(sampled))
+    axes, first = _axes(subject, sampled, source, group)
+    ask = look.questions.usualness
+    usual = None if ask is None else (look.usualness_name, ask(source))
+    if len(axes) < 2:
+        return None
+    columns = [(subject.names[j], _column(sampled.X, j)) for j in _chosen(subject)]
+    columns = [*_numbers_given(subject, sampled), *columns]
+    word = "" if subject.groups is None else subject.groups.word
+    labels = _classes(subject, sampled)
+    X = sampled.X
+    return Points(sampled.rows, axes, first, group, names, word, labels, usual, columns, X)
+
+
+def brief(names: list[str]) -> list[str]:
+    """Names that differ by their numbers only, as these."""
+    heads = {name.rpartition(" ")[0] for name in names}
+    return [short(n.rpartition(" ")[2] if len(heads) == 1 else n, 20) for n in names]
+
+
+def _thinned(sampled: Sampled, most: int) -> Sampled:
+    if len(sampled) <= most:
+        return sampled
+    return sampled.at(np.linspace(0, len(sampled) - 1, most).astype(int))
+
+
+def _groups(subject: Subject, source: Any, n: int) -> tuple[Array, list[str]]:
+    groups = subject.groups
+    if groups is None or len(groups.names) < 2:
+        return np.full(n, -1), []
+    shares = groups.shares(source)
+    place = np.full(len(groups.names), -1)
+    place[groups.shown] = np.arange(len(groups.shown))
+    names = [groups.label(k) for k in groups.shown]
+    return place[shares.argmax(axis=1)], names
+
+
+def _classes(subject: Subject, sampled: Sampled) -> tuple[Array, list[str]] | None:
+    assert subject.look is not None
+    targets = subject.look.targets
+    if targets is None or not targets.classes or sampled.y is None:
+        return None
+    return targets.codes(sampled.y), class_names(targets.classes)
+
+
+def _numbers_given(subject: Subject, sampled: Sampled) -> list[tuple[str, Array]]:
+    """Targets that are numbers, to colour by."""
+    assert subject.look is not None
+    targets = subject.look.targets
+    if targets is None or not targets.numbers or sampled.y is None:
+        return []
+    table = targets.floats(sampled.y)
+    several = table.shape[1] > 1
+    return [(f"target {j}" if several else "target", table[:, j]) for j in range(table.shape[1])][
+        :4
+    ]
+
+
+def _axes(
+    subject: Subject, sampled: Sampled, source: Any, group: Array
+) -> tuple[list[tuple[str, Array]], tuple[int, int]]:
+    """Latents, then the plane that separates groups; and which two are shown first."""
+    ask = latents_of(subject.model)
+    axes: list[tuple[str, Array]] = []
+    if ask is not None:
+        latents = np.asarray(ask(source), float)
+        word = axis_word(subject.model)[0]
+        axes = [(f"{word} {j + 1}", latents[:, j]) for j in range(min(latents.shape[1], _AXES))]
+    divided = bool((group >= 0).any())
+    own = np.ndim(getattr(subject.model, "loadings_", 0)) == 3  # factors of each component's own
+    n_latents = len(axes)
+    if sampled.X.shape[1] > 1 and len(sampled) > 2:
+        flat = plane(_filled(subject, sampled, source), group if divided else None, subject.seed)
+        word = "separating direction" if divided else "principal direction"
+        axes += [(f"{word} {j + 1}", flat[:, j]) for j in range(2)]
+    elif not n_latents or sampled.X.shape[1] > 0:
+        axes += [(subject.names[0], _column(sampled.X, 0))]
+    by_latents = n_latents >= 2 and not (own and divided)
+    if by_latents:
+        return axes, (0, 1)
+    return axes, (n_latents, n_latents + 1) if len(axes) >= n_latents + 2 else (0, 1)
+
+
+def _filled(subject: Subject, sampled: Sampled, source: Any) -> Any:
+    """Rows without holes: as the model fills them, else by the means of the columns."""
+    X = sampled.X
+    if hasattr(X, "tocsr"):
+        return _whole(X)
+    X = np.asarray(X, float)
+    if not np.isnan(X).any():
+        return X
+    fill = filled_of(subject.model)
+    if fill is not None:
+        return fill(source)
+    assert subject.look is not None
+    return np.where(np.isnan(X), np.nan_to_num(subject.look.columns.mean), X)
+
+
+def _whole(X: Any) -> Any:
+    X = X.copy()
+    X.data = np.nan_to_num(X.data)
+    return X
+
+
+def _chosen(subject: Subject) -> list[int]:
+    """Columns to colour by: those that set groups apart, else those that vary and come first."""
+    assert subject.look is not None
+    found = profiles_of(subject)
+    if found is not None and len(found.means) > 1:
+        score = np.nan_to_num(np.abs(found.apart)).max(axis=0)
+    else:
+        spread = np.nan_to_num(subject.look.columns.deviation)
+        score = (spread > 0).astype(float)
+        if hasattr(subject.model, "topics_"):
+            score = np.nan_to_num(subject.look.columns.mean)
+    return [int(j) for j in np.argsort(-score, kind="stable")[:_COLUMNS]]
+
+
+def _column(X: Any, j: int) -> Array:
+    column = X[:, [j]]
+    return np.asarray(column.toarray() if hasattr(column, "toarray") else column, float).ravel()

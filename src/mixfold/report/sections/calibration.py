@@ -1,0 +1,105 @@
+"""Classes that were predicted against what they are, and whether probabilities are honest."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixfold.report.charts.reliability import reliability_chart
+from mixfold.report.markup import Html, join, tag
+from mixfold.report.rows.classes import BINS, ClassSums
+from mixfold.report.section import Note, Section
+from mixfold.report.subject import Subject
+from mixfold.report.tables import facts, heat_table, table
+from mixfold.report.words import class_names, count, number, share
+
+_CLASSES = 30
+_MUCH = 0.1
+
+
+def calibration(subject: Subject) -> Section | None:
+    """Accuracy, confusion and reliability; only if the true classes were given."""
+    look = subject.look
+    if look is None or look.classes is None or look.targets is None or not look.classes.weight:
+        return None
+    sums, names = look.classes, class_names(look.targets.classes)
+    soft = hasattr(subject.model, "predict_proba")
+    lead = (
+        f"{share(sums.accuracy)} of {count(sums.weight)} rows get their class. "
+        "If these are the rows of the fit, new rows will do worse."
+    )
+    parts = [facts(_numbers(sums, soft)), _confusion(sums, names)]
+    if soft:
+        parts.append(_reliability(sums))
+    notes = (*_useless(sums), *(_notes(sums) if soft else ()))
+    return Section("classes", "Predicted classes", lead, join(parts), notes)
+
+
+def _numbers(sums: ClassSums, soft: bool) -> list[tuple[str, str]]:
+    found = [("accuracy", share(sums.accuracy))]
+    if soft:
+        found += [
+            ("log loss", number(sums.log_loss / sums.weight, 4)),
+            ("Brier score", number(sums.brier / sums.weight, 4)),
+            ("calibration error", share(sums.calibration_error)),
+        ]
+    if sums.unknown:
+        found.append(("rows of unknown class, left out", count(sums.unknown)))
+    return found
+
+
+def _confusion(sums: ClassSums, names: list[str]) -> Html:
+    shown = names[:_CLASSES]
+    counts = sums.confusion[:_CLASSES, :_CLASSES]
+    part = counts / np.maximum(sums.confusion[:_CLASSES].sum(axis=1, keepdims=True), 1e-300)
+    texts = [[count(v) for v in row] for row in counts]
+    more = f", the first {_CLASSES} of {len(names)} classes" if len(names) > _CLASSES else ""
+    caption = f"Rows of each class (line) by the class that was predicted (column){more}"
+    return heat_table("true class", shown, shown, part, texts, caption, most=1.0)
+
+
+def _reliability(sums: ClassSums) -> Html:
+    weight, confidence, correct = sums.bins
+    with np.errstate(invalid="ignore", divide="ignore"):
+        picture = reliability_chart(confidence / weight, correct / weight, weight)
+    rows = [
+        [
+            f"{i / BINS:.0%} to {(i + 1) / BINS:.0%}",
+            count(weight[i]),
+            share(confidence[i] / weight[i]),
+            share(correct[i] / weight[i]),
+        ]
+        for i in range(BINS)
+        if weight[i] > 0
+    ]
+    head = ["probability", "rows", "given on average", "right"]
+    hint = (
+        "On the dashed diagonal a probability means what it says. Below it, the model is too sure."
+    )
+    return join(
+        [
+            tag("h3", "Are the probabilities honest?"),
+            picture,
+            tag("p", hint, class_="hint"),
+            table(head, rows, "Rows by the probability of the class that was predicted"),
+        ]
+    )
+
+
+def _useless(sums: ClassSums) -> tuple[Note, ...]:
+    common = float(sums.confusion.sum(axis=1).max() / sums.weight)
+    if sums.accuracy > common or len(sums.confusion) < 2:
+        return ()
+    words = f"Telling the commonest class of every row would be right as often ({share(common)})"
+    return (Note(f"{words}: the model tells nothing of the classes.", "Fit another model"),)
+
+
+def _notes(sums: ClassSums) -> tuple[Note, ...]:
+    gap = float((sums.bins[1] - sums.bins[2]).sum() / sums.weight)
+    if sums.calibration_error < _MUCH:
+        return ()
+    how = "too sure" if gap > 0 else "too cautious"
+    words = f"Probabilities of the classes are off by {share(sums.calibration_error)} on average"
+    return (
+        Note(f"{words}: the model is {how}.", "Recalibrate them with scikit-learn's "
+             "CalibratedClassifierCV on rows that the fit has not seen"),
+    )  # fmt: skip

@@ -1,0 +1,120 @@
+"""The first lines of the page: what was fitted, to what, and what to know about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mixfold.report.capabilities import axis_word, has_target
+from mixfold.report.markup import Html, tag
+from mixfold.report.section import Note
+from mixfold.report.sections.components import training_weight
+from mixfold.report.sections.convergence import ended
+from mixfold.report.sections.settings import parameters
+from mixfold.report.subject import Subject
+from mixfold.report.tables import facts
+from mixfold.report.words import count, plural, share, short
+
+
+def glance(subject: Subject, notes: Sequence[Note]) -> Html:
+    """The head of the page."""
+    return tag(
+        "header",
+        tag("p", "mixfold report", class_="kicker"),
+        tag("h1", title(subject)),
+        tag("p", summary(subject, notes), class_="summary"),
+        _notes(notes),
+        facts(_facts(subject)),
+    )
+
+
+def title(subject: Subject) -> str:
+    """The kind of model and how many parts it has."""
+    found = _parts(subject)
+    return f"{subject.kind}: {found}" if found else subject.kind
+
+
+def _parts(subject: Subject) -> str:
+    groups = subject.groups
+    if groups is not None and (len(groups.names) > 1 or not hasattr(subject.model, "components_")):
+        return plural(len(groups.shown), groups.word, groups.several)
+    model = subject.model
+    size = getattr(model, "n_components_", getattr(model, "n_components", None))
+    return "" if not isinstance(size, int) else plural(size, *axis_word(model))
+
+
+def summary(subject: Subject, notes: Sequence[Note]) -> str:
+    """A sentence or two that a reader in a hurry may stop after."""
+    model = subject.model
+    columns = plural(int(model.n_features_in_), "column")
+    rows = _rows(subject)
+    start = f"{_parts(subject) or 'A model'} for {f'{rows} and ' if rows else ''}{columns}"
+    parts = [start, ended(model)]
+    if subject.look is not None and subject.look.columns.missing.any():
+        lacks = subject.look.columns.missing.sum()
+        part = lacks / (subject.look.n_rows * max(int(model.n_features_in_), 1))
+        parts.append(f"{share(float(part))} of the entries are missing")
+    if (
+        subject.look is not None
+        and subject.look.classes is not None
+        and subject.look.classes.weight
+    ):
+        parts.append(f"{share(subject.look.classes.accuracy)} of the rows get their class")
+    serious = sum(note.serious for note in notes)
+    parts.append(f"{plural(serious, 'thing')} to know" if serious else "nothing to worry about")
+    return "; ".join(part for part in parts if part) + "."
+
+
+def _rows(subject: Subject) -> str:
+    total = training_weight(subject.model)
+    if total is not None:
+        whole = abs(total - round(total)) < 1e-6
+        return plural(round(total), "row") if whole else f"rows of weight {count(total)}"
+    if hasattr(subject.model, "class_weight_"):
+        return plural(float(subject.model.class_weight_.sum()), "row")
+    if hasattr(subject.model, "n_documents_"):
+        return plural(int(subject.model.n_documents_), "document")
+    return "" if subject.look is None else plural(subject.look.n_rows, "row")
+
+
+def _notes(notes: Sequence[Note]) -> Html | None:
+    if not notes:
+        return None
+    items = [
+        tag(
+            "li",
+            tag("strong", "To know: " if note.serious else "By the way: "),
+            note.text,
+            f" {note.remedy}." if note.remedy else None,
+            class_="serious" if note.serious else "aside",
+        )
+        for note in sorted(notes, key=lambda n: not n.serious)
+    ]
+    return tag("ul", *items, class_="notes", aria_label="Things to know")
+
+
+def _facts(subject: Subject) -> list[tuple[str, Html | str]]:
+    model = subject.model
+    found: list[tuple[str, Html | str]] = []
+    if subject.asked is not model:
+        found.append(("chosen by", type(subject.asked).__name__))
+    found.append(("columns", count(int(model.n_features_in_))))
+    if subject.look is not None:
+        found.append(("rows looked at", count(subject.look.n_rows)))
+        if subject.look.is_weighted:
+            found.append(("their weight", count(subject.look.columns.weight)))
+    if has_target(model):
+        found.append(("fitted to", "a target"))
+    changed = [(n, v) for n, v in parameters(subject.asked)[0] if n != "random_state"]
+    if changed:
+        found.append(("settings", short(", ".join(f"{n}={v}" for n, v in changed), 200)))
+    seed = model.get_params(deep=False).get("random_state")
+    found.append(("seed", "none" if seed is None else str(seed)))
+    found += list(subject.origin.items())
+    found.append(("report made", subject.made.strftime("%Y-%m-%d %H:%M")))
+    return found
+
+
+def contents(titles: Sequence[tuple[str, str]]) -> Html:
+    """Links to the sections."""
+    links = [tag("li", tag("a", name, href=f"#{key}")) for key, name in titles]
+    return tag("nav", tag("ul", *links), aria_label="Contents")

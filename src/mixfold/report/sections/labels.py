@@ -1,0 +1,47 @@
+"""Labels that the fit did not know, beside the groups that it found."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixfold.contracts import Array
+from mixfold.report.section import Section
+from mixfold.report.subject import Subject
+from mixfold.report.tables import heat_table
+from mixfold.report.words import class_names, count, number
+
+_LABELS, _GROUPS = 40, 20
+
+
+def labels(subject: Subject) -> Section | None:
+    """How often each label occurs in each group."""
+    look, groups = subject.look, subject.groups
+    if look is None or look.labels is None or look.targets is None or groups is None:
+        return None
+    counts = look.labels.counts[:, groups.shown]
+    names = class_names(look.targets.classes)
+    shown = groups.shown[:_GROUPS]
+    part = counts / np.maximum(counts.sum(axis=0, keepdims=True), 1e-300)
+    heads = groups.heads(shown)
+    texts = [[count(v) for v in row[: len(shown)]] for row in counts[:_LABELS]]
+    caption = f"Rows with each label (line) in each {groups.word} (column)"
+    shades = part[:_LABELS, : len(shown)]
+    picture = heat_table("label", names[:_LABELS], heads, shades, texts, caption, most=1.0)
+    lead = (
+        f"The labels that were given, which the fit has not seen, beside the {groups.several}. "
+        f"Adjusted Rand index {number(adjusted_rand(counts))}: 1 is the same division, 0 chance."
+    )
+    return Section("labels", "Labels and groups", lead, picture)
+
+
+def adjusted_rand(counts: Array) -> float:
+    """Agreement of two divisions beyond chance, from their table (weights count as rows)."""
+
+    def pairs(n: Array) -> float:
+        return float((n * (n - 1) / 2).sum())
+
+    both, rows, columns = pairs(counts), pairs(counts.sum(axis=1)), pairs(counts.sum(axis=0))
+    total = pairs(np.array([counts.sum()]))
+    expected = rows * columns / total if total > 0 else 0.0
+    most = (rows + columns) / 2
+    return 1.0 if most == expected else (both - expected) / (most - expected)

@@ -1,0 +1,169 @@
+"""The map: rows as points that can be moved, coloured and filtered."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from mixfold.contracts import Array
+from mixfold.report.capabilities import axis_word
+from mixfold.report.charts import points as chart
+from mixfold.report.images import sheet_of
+from mixfold.report.markup import Html, tag
+from mixfold.report.points import Points, brief, points_of
+from mixfold.report.section import Section
+from mixfold.report.subject import Subject
+from mixfold.report.words import count, plural
+
+_MOST_NAMES = 40
+
+
+def latent_map(subject: Subject) -> Section | None:
+    """A picture for everybody, and what the script needs to make it move."""
+    if subject.look is None:
+        return None
+    found = points_of(subject)
+    if found is None:
+        return None
+    labels = (found.axes[found.first[0]][0], found.axes[found.first[1]][0])
+    x, y = (found.axes[i][1] for i in found.first)
+    title = f"{count(len(found))} rows by {labels[0]} and {labels[1]}"
+    picture = chart.point_map(x, y, found.group, brief(found.names), labels, title)
+    body = tag(
+        "div",
+        _controls(found),
+        tag("div", picture, tag("div", class_="tip", role="status", hidden=True), class_="stage"),
+        _legend(found),
+        tag("p", _HELP, class_="hint only-script"),
+        _data(found, subject),
+        class_="map-box",
+        id="map-box",
+    )
+    return Section("map", "Map of the rows", _lead(subject, found), body)
+
+
+_HELP = (
+    "Drag to move, turn the wheel with Ctrl or use the buttons to zoom, point at a row to read it. "
+    "By keys: arrows move, + and \u2212 zoom, 0 resets, n and p step from row to row. Filter by "
+    "the number of a row, the name of a group, or a column and a limit: name > 2."
+)
+
+
+def _lead(subject: Subject, found: Points) -> str:
+    assert subject.look is not None
+    total = subject.look.n_rows
+    which = (
+        f"A sample of {count(len(found))} of {count(total)} rows, "
+        f"drawn at random (seed {subject.seed})"
+        if len(found) < total
+        else f"All {count(total)} rows"
+    )
+    first = found.axes[found.first[0]][0]
+    how = (
+        "in the directions that separate the groups best"
+        if first.startswith("separating")
+        else "in the directions in which rows differ most"
+        if first.startswith("principal")
+        else "at their expected " + axis_word(subject.model)[1]
+    )
+    far = chart.beyond(*(found.axes[i][1] for i in found.first))
+    lie = "lies" if far == 1 else "lie"
+    more = f" {plural(far, 'row')} {lie} beyond the edges: zoom out." if far else ""
+    return f"{which}, {how}. Rows that lie close together are alike.{more}"
+
+
+def _controls(found: Points) -> Html:
+    axes = [name for name, _ in found.axes]
+    colours = _colours(found)
+    fields = [
+        _select("map-colour", "Colour by", [c["name"] for c in colours], 0),
+        _select("map-x", "Across", axes, found.first[0]),
+        _select("map-y", "Up", axes, found.first[1]),
+        tag(
+            "label",
+            tag("span", "Filter"),
+            tag("input", type="search", id="map-filter", placeholder="row, group, x > 2"),
+        ),
+    ]
+    buttons = [
+        tag("button", text, type="button", id=key, aria_label=label, title=label)
+        for key, text, label in (
+            ("map-in", "+", "Zoom in"),
+            ("map-out", "\u2212", "Zoom out"),
+            ("map-reset", "Reset", "Show all rows"),
+        )
+    ]
+    status = tag("span", id="map-status", role="status")
+    return tag("div", *fields, tag("div", *buttons, class_="buttons"), status,
+               class_="controls only-script")  # fmt: skip
+
+
+def _select(key: str, label: str, names: list[str], chosen: int) -> Html:
+    options = [tag("option", name, value=i, selected=i == chosen) for i, name in enumerate(names)]
+    return tag("label", tag("span", label), tag("select", *options, id=key))
+
+
+def _legend(found: Points) -> Html:
+    counts = np.bincount(found.group[found.group >= 0], minlength=len(found.names))
+    items = [
+        tag(
+            "li",
+            tag("span", class_=f"swatch {chart.colour_class(k)}", aria_hidden="true"),
+            f"{name} ({count(counts[k])})",
+        )
+        for k, name in enumerate(found.names[:_MOST_NAMES])
+    ]
+    hidden = len(found.names) - len(items)
+    if hidden > 0:
+        items.append(tag("li", f"and {count(hidden)} others"))
+    return tag("ul", *items, class_="legend", id="map-legend")
+
+
+# ------------------------------------------------ for the script
+
+
+def _colours(found: Points) -> list[dict[str, Any]]:
+    colours: list[dict[str, Any]] = []
+    if found.names:
+        colours.append(_divided(found.word, found.names, found.group))
+    if found.classes is not None:
+        codes, names = found.classes
+        colours.append(_divided("label given", names, codes))
+    if found.usualness is not None:
+        name, values = found.usualness
+        colours.append({"name": name, "values": _numbers(values)})
+    colours += [{"name": name, "values": _numbers(values)} for name, values in found.columns]
+    return colours
+
+
+def _divided(name: str, names: list[str], place: Array) -> dict[str, Any]:
+    return {"name": name, "names": names, "brief": brief(names), "values": place.tolist()}
+
+
+def _data(found: Points, subject: Subject) -> Html:
+    look = subject.look
+    assert look is not None
+    data: dict[str, Any] = {
+        "rows": found.rows.tolist(),
+        "names": None if look.names is None else [look.row_name(row) for row in found.rows],
+        "axes": [{"name": name, "values": _numbers(values)} for name, values in found.axes],
+        "colours": _colours(found),
+        "frame": [chart.LEFT, chart.WIDTH - chart.RIGHT, chart.HEIGHT - chart.BOTTOM, chart.TOP],
+    }
+    if subject.image is not None:
+        X = found.X.toarray() if hasattr(found.X, "toarray") else found.X
+        data["pictures"] = sheet_of(np.asarray(X, float), subject.image)
+    return Html(f'<script type="application/json" id="map-data">{script_json(data)}</script>')
+
+
+def script_json(data: Any) -> str:
+    """JSON that cannot end the element in which it stands."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _numbers(values: Array) -> list[float | None]:
+    """To four digits; None for what is no number."""
+    return [float(f"{v:.4g}") if np.isfinite(v) else None for v in np.asarray(values, float)]

@@ -1,0 +1,113 @@
+"""Entries that are missing, and how well the model would fill them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixfold.contracts import Array
+from mixfold.engine.sources import open_source
+from mixfold.report.capabilities import Ask, filled_of
+from mixfold.report.markup import Html, folded
+from mixfold.report.section import Note, Section
+from mixfold.report.subject import Subject
+from mixfold.report.tables import bar, table
+from mixfold.report.words import count, number, plural, share, short
+
+_COLUMNS = 40
+# part of the known entries that is hidden in each trial, trials, rows and entries of a trial
+_HIDDEN, _TRIALS, _ROWS, _ENTRIES = 0.1, 8, 1000, 500_000
+_LEAST_PAIRS = 10
+_MUCH = 0.5
+
+
+def missing(subject: Subject) -> Section | None:
+    """Missing entries by column; told also if there are none."""
+    look = subject.look
+    if look is None:
+        return None
+    lacks, n = look.columns.missing, look.n_rows
+    total = float(lacks.sum()) / (n * max(len(lacks), 1))
+    if total == 0:
+        lead = f"No entry is missing in the {plural(n, 'row')}."
+        body = folded("Columns, one by one", table_of_columns(subject))
+        return Section("missing", "Missing entries", lead, body)
+    fill = filled_of(subject.model)
+    recovered = None if fill is None else recovery(subject, fill)
+    lead = (
+        f"{share(total)} of all entries are missing, in {count(look.columns.incomplete_rows)} of "
+        f"{plural(n, 'row')}."
+    )
+    if recovered is not None:
+        lead += (
+            f" How well they can be filled was tried on known entries: {share(_HIDDEN)} of them "
+            "were hidden and filled from the rest of their row. 100% is exact, 0% no better than "
+            "the mean of the column. If these are the rows of the fit, it is a little flattering."
+        )
+    notes = tuple(_notes(subject, lacks / n))
+    return Section("missing", "Missing entries", lead, table_of_columns(subject, recovered), notes)
+
+
+def table_of_columns(subject: Subject, recovered: Array | None = None) -> Html:
+    """Every column by itself, those that lack most first."""
+    look = subject.look
+    assert look is not None
+    lacks, columns = look.columns.missing, look.columns
+    order = np.argsort(-lacks, kind="stable")[:_COLUMNS]
+    head = ["column", "missing", "mean", "sd", "least", "most"]
+    if recovered is not None:
+        head.insert(2, "can be recovered (R²)")
+    rows = []
+    for j in order:
+        part = lacks[j] / look.n_rows
+        cells = [short(subject.names[j]), bar(part, share(float(part)))]
+        if recovered is not None:
+            cells.append(share(float(max(recovered[j], 0.0))))
+        numbers = (columns.mean[j], columns.deviation[j], columns.minimum[j], columns.maximum[j])
+        rows.append([*cells, *(number(v) for v in numbers)])
+    more = f", the first {_COLUMNS} of {len(lacks)}" if len(lacks) > _COLUMNS else ""
+    lacking = "those that lack most first" if lacks.any() else "in their order"
+    return table(head, rows, f"Columns, {lacking}{more}")
+
+
+def recovery(subject: Subject, fill: Ask) -> Array:
+    """R^2 (D,) of known entries that were hidden and filled; NaN where too few could be tried."""
+    assert subject.look is not None
+    sampled = subject.look.sampled
+    X = sampled.X
+    X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, float)
+    X = X[: max(20, min(_ROWS, _ENTRIES // X.shape[1]))]
+    rng = np.random.default_rng(subject.seed)
+    tried, errors = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    spread = np.nan_to_num(subject.look.columns.deviation) ** 2
+    for _ in range(_TRIALS):
+        hidden = ~np.isnan(X) & (rng.random(X.shape) < _HIDDEN)
+        hidden &= (~np.isnan(X) & ~hidden).any(axis=1)[:, None]  # something must be left to go by
+        filled = fill(open_source(np.where(hidden, np.nan, X)))
+        tried += hidden.sum(axis=0)
+        errors += np.where(hidden, (X - filled) ** 2, 0.0).sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = 1 - errors / tried / spread
+    return np.where((tried >= _LEAST_PAIRS) & (spread > 0), found, np.nan)
+
+
+def _notes(subject: Subject, part: Array) -> list[Note]:
+    assert subject.look is not None
+    notes = []
+    much = [subject.names[j] for j in np.flatnonzero(part > _MUCH)]
+    if much:
+        notes.append(
+            Note(
+                f"{plural(len(much), 'column')} lack more than half of their entries "
+                f"({', '.join(short(n, 24) for n in much[:4])}).",
+                "What is said of them rests on few rows",
+                serious=False,
+            )
+        )
+    if subject.look.columns.empty_rows:
+        notes.append(
+            Note(
+                f"{plural(subject.look.columns.empty_rows, 'row')} without a single entry.",
+                "They say nothing; leave them out",
+            )
+        )
+    return notes

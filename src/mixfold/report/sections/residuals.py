@@ -1,0 +1,111 @@
+"""Reconstructions: how much of each column the model keeps, and the rows it rebuilds worst."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mixfold.contracts import Array
+from mixfold.report.images import ImageShape, affordable, grey, signed, tile
+from mixfold.report.markup import Html, folded, join, tag
+from mixfold.report.rows.residuals import ResidualSums
+from mixfold.report.section import Section
+from mixfold.report.subject import Subject
+from mixfold.report.tables import bar, table
+from mixfold.report.words import NOTHING, number, share, short
+
+_COLUMNS, _OPEN, _ROWS, _NAMED, _PICTURES = 60, 12, 10, 3, 10
+
+
+def residuals(subject: Subject) -> Section | None:
+    """Of models that can say what a row would be without noise."""
+    look = subject.look
+    if look is None or look.residuals is None or look.residuals.errors is None:
+        return None
+    sums = look.residuals
+    assert sums.errors is not None
+    kept = sums.explained(look.columns)
+    total = float(np.nansum(look.columns.mass * look.columns.deviation**2))
+    whole = 1 - float(sums.errors.sum()) / total if total > 0 else float("nan")
+    rebuilt = _rebuilt(subject, sums)
+    parts = [_columns(subject, kept), _rows(subject, sums, rebuilt)]
+    if subject.image is not None:
+        parts.insert(0, _pictures(subject, subject.image))
+    lead = (
+        f"The reconstruction keeps {share(whole)} of the variance of all columns together (each in "
+        "its own units)."
+    )
+    return Section("residuals", "Reconstructions and what is left", lead, join(parts))
+
+
+def _columns(subject: Subject, kept: Array) -> Html:
+    """Worst columns first: there the model misses something."""
+    order = np.argsort(np.nan_to_num(kept, nan=np.inf), kind="stable")[:_COLUMNS]
+    rows = [[short(subject.names[j]), bar(kept[j], share(float(kept[j])))] for j in order]
+    more = f", the worst {_COLUMNS} of {len(kept)}" if len(kept) > _COLUMNS else ", worst first"
+    head, caption = ["column", "R²: variance kept"], f"Columns by what is kept of them{more}"
+    if subject.image is not None:
+        values = np.clip(np.nan_to_num(kept), 0, 1)
+        picture = grey(values, subject.image, 0.0, 1.0, "part of the variance kept, by pixel")
+        seen = tile(picture, "variance kept: white all, black none")
+        return join([seen, folded("By column, as a table", table(head, rows, caption))])
+    if len(rows) <= _OPEN:
+        return table(head, rows, caption)
+    rest = folded("More columns", table(head, rows[_OPEN:], "Columns that are kept better"))
+    return join([table(head, rows[:_OPEN], caption), rest])
+
+
+def _rebuilt(subject: Subject, sums: ResidualSums) -> Array:
+    from mixfold.engine.sources import open_source
+
+    assert subject.look is not None and subject.look.questions.rebuilt is not None
+    return subject.look.questions.rebuilt(open_source(sums.worst.X))
+
+
+def _rows(subject: Subject, sums: ResidualSums, rebuilt: Array) -> Html:
+    assert subject.look is not None
+    scale = subject.look.columns.deviation
+    scale = np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)
+    rows = []
+    for i in range(min(len(rebuilt), _ROWS)):
+        x = sums.worst.X[i]
+        apart = np.nan_to_num(np.abs(x - rebuilt[i]) / scale)
+        best = np.argsort(-apart, kind="stable")[:_NAMED]
+        words = "; ".join(
+            f"{short(subject.names[j], 30)} {number(x[j])} (rebuilt {number(rebuilt[i, j])})"
+            for j in best
+            if apart[j] > 0
+        )
+        rows.append(
+            [
+                subject.look.row_name(sums.worst.rows[i]),
+                words or NOTHING,
+                number(-sums.worst.values[i]),
+            ]
+        )
+    head = ["", "where most is left", "typical error, in sd"]
+    return table(head, rows, "Rows that are rebuilt worst", text=(0, 1))
+
+
+def _pictures(subject: Subject, shape: ImageShape) -> Html:
+    """Rows of the sample, their reconstructions, and what is left."""
+    from mixfold.engine.sources import open_source
+
+    look = subject.look
+    assert look is not None and look.questions.rebuilt is not None
+    n = affordable(shape, min(len(look.sampled), _PICTURES) * 3) // 3 or 1
+    few = look.sampled.at(np.linspace(0, len(look.sampled) - 1, n).astype(int))
+    X = np.asarray(few.X.toarray() if hasattr(few.X, "toarray") else few.X, float)
+    rebuilt = look.questions.rebuilt(open_source(X))
+    low, high = float(np.nanmin(X)), float(np.nanmax(X))
+    most = float(np.nanmax(np.abs(X - rebuilt)))
+    tiles = []
+    for i, row in enumerate(few.rows):
+        name = look.row_name(row)
+        images = (
+            grey(X[i], shape, low, high, name),
+            grey(rebuilt[i], shape, low, high, f"{name}, rebuilt"),
+            signed(X[i] - rebuilt[i], shape, most, f"{name}, what is left"),
+        )
+        tiles.append(tile(tag("span", *images, class_="stack"), name))
+    title = tag("h3", "Rows, their reconstructions, and what is left")
+    return join([title, tag("div", *tiles, class_="sheet")])

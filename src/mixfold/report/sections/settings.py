@@ -1,0 +1,77 @@
+"""Settings and versions: what it takes to run the fit again."""
+
+from __future__ import annotations
+
+import inspect
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from mixfold.report.markup import folded, join
+from mixfold.report.section import Section
+from mixfold.report.subject import Subject
+from mixfold.report.tables import facts, table
+from mixfold.report.words import plural, short
+
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
+
+
+def settings(subject: Subject) -> Section | None:
+    """Parameters that were changed, the others folded away, and versions."""
+    changed, others = parameters(subject.asked)
+    lead = (
+        f"{plural(len(changed), 'setting')} of {type(subject.asked).__name__} "
+        f"{'differs from its default' if len(changed) == 1 else 'differ from their defaults'}."
+    )
+    parts = []
+    if changed:
+        parts.append(_table(changed, "Settings that were changed"))
+    if others:
+        parts.append(folded("Settings at their defaults", _table(others, "Defaults")))
+    parts.append(facts(versions()))
+    return Section("settings", "Settings and versions", lead, join(parts))
+
+
+def parameters(estimator: Any) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+    """Names and values of the constructor's parameters: changed ones, and the others."""
+    signature = inspect.signature(type(estimator).__init__).parameters
+    changed: list[tuple[str, str]] = []
+    others: list[tuple[str, str]] = []
+    for name, value in estimator.get_params(deep=False).items():
+        default = signature[name].default if name in signature else None
+        (others if _same(value, default) else changed).append((name, _told(value)))
+    return changed, others
+
+
+def _same(value: Any, default: Any) -> bool:
+    if value is default:
+        return True
+    try:
+        return type(value) is type(default) and bool(np.all(value == default))
+    except (TypeError, ValueError):
+        return False
+
+
+def _told(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape}"
+    return short(value if isinstance(value, str) else " ".join(repr(value).split()), 160)
+
+
+def _table(pairs: list[tuple[str, str]], caption: str) -> Any:
+    return table(["setting", "value"], [list(pair) for pair in pairs], caption, text=(0, 1))
+
+
+def versions() -> list[tuple[str, str]]:
+    """Versions of what the fit rests on."""
+    import mixfold
+
+    found = [("mixfold", mixfold.__version__)]
+    for name in _PACKAGES:
+        try:
+            found.append((name, version(name)))
+        except PackageNotFoundError:
+            found.append((name, "not installed"))
+    return [*found, ("Python", platform.python_version()), ("system", platform.system())]

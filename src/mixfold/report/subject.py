@@ -1,0 +1,50 @@
+"""What is reported: a fitted model, and what was seen of the data if there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from mixfold.report.capabilities import Groups, groups_of
+from mixfold.report.images import ImageShape
+from mixfold.report.rows.look import Look
+
+
+@dataclass(frozen=True)
+class Subject:
+    """``asked`` was asked for the report, ``model`` answers: of a search its best estimator."""
+
+    asked: Any
+    model: Any
+    look: Look | None
+    image: ImageShape | None
+    made: datetime
+    seed: int
+    max_points: int
+    # more facts for the head of the page, such as the name of a file
+    origin: Mapping[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The columns; ``x0, x1, ...`` if the model was fitted without names."""
+        names = getattr(self.model, "feature_names_in_", None)
+        if names is None and self.image is not None and not self.image.guessed:
+            width = self.image.width
+            return [f"pixel ({j // width}, {j % width})" for j in range(self.model.n_features_in_)]
+        if names is None:
+            return [f"x{j}" for j in range(self.model.n_features_in_)]
+        return [str(name) for name in names]
+
+    @property
+    def kind(self) -> str:
+        return type(self.model).__name__
+
+    @cached_property
+    def groups(self) -> Groups | None:
+        """What divides rows, if anything does."""
+        if self.look is not None:
+            return self.look.questions.groups
+        return groups_of(self.model)

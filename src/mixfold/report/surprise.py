@@ -1,0 +1,123 @@
+"""Why a row is odd: how surprising each of its entries is, given the others.
+
+Without an entry the log density of a row rises by -log p(entry | the others), its surprise. What
+that is for ordinary rows is subtracted, so that columns in any units, and counts, compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mixfold.contracts import Array
+from mixfold.engine.sources import open_source
+from mixfold.report.capabilities import filled_of, takes_holes
+from mixfold.report.profiles import profiles_of
+from mixfold.report.subject import Subject
+
+# rows whose entries are left out one at a time, all of them together
+_MOST_ROWS = 40_000
+_ORDINARY = 60
+# surprises below are no reason
+_LEAST = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A column that makes a row odd: its value there, and what the model expected (or NaN)."""
+
+    column: int
+    value: float
+    expected: float
+    strength: float
+
+
+def reasons_of(subject: Subject) -> list[list[Reason]]:
+    """For each of the oddest rows its reasons, strongest first."""
+    look, model = subject.look, subject.model
+    assert look is not None and look.odd is not None
+    X = look.odd.X
+    if hasattr(model, "topics_"):
+        return _by_counts(subject, X)
+    cost = (len(X) + _ORDINARY) * X.shape[1]
+    holes = takes_holes(model) and X.shape[1] > 1 and hasattr(model, "score_samples")
+    if holes and cost <= _MOST_ROWS and look.questions.usualness is not None:
+        return _by_surprise(subject, X, look.questions.usualness)
+    return _by_distance(subject, X)
+
+
+def _by_surprise(
+    subject: Subject, X: Array, score: Callable[[object], Array]
+) -> list[list[Reason]]:
+    assert subject.look is not None
+    few = subject.look.sampled
+    typical = few.at(np.linspace(0, len(few) - 1, min(_ORDINARY, len(few))).astype(int)).X
+    typical = np.asarray(typical.toarray() if hasattr(typical, "toarray") else typical, float)
+    ordinary = _surprises(typical, score)
+    ordinary[:, np.isnan(ordinary).all(axis=0)] = 0.0  # a column that none of them has
+    excess = _surprises(X, score) - np.nanmedian(ordinary, axis=0)
+    fill = filled_of(subject.model)
+    expected = np.full(X.shape, np.nan) if fill is None else _expected(X, fill)
+    return [_strongest(excess[i], X[i], expected[i]) for i in range(len(X))]
+
+
+def _left_out(X: Array) -> Array:
+    """Each row once for each column, without that entry: (n * D, D)."""
+    n, width = X.shape
+    many = np.repeat(X, width, axis=0)
+    many[np.arange(n * width), np.tile(np.arange(width), n)] = np.nan
+    return many
+
+
+def _surprises(X: Array, score: Callable[[object], Array]) -> Array:
+    """-log p(entry | the other entries), (n, D); NaN where there is no entry."""
+    without = score(open_source(_left_out(X))).reshape(X.shape)
+    found = without - score(open_source(X))[:, None]
+    return np.where(np.isnan(X), np.nan, found)
+
+
+def _expected(X: Array, fill: Callable[[object], Array]) -> Array:
+    """Each entry as expected from the others."""
+    n, width = X.shape
+    filled = fill(open_source(_left_out(X)))
+    return filled[np.arange(n * width), np.tile(np.arange(width), n)].reshape(n, width)
+
+
+def _strongest(strength: Array, x: Array, expected: Array, least: float = _LEAST) -> list[Reason]:
+    order = np.argsort(-np.nan_to_num(strength, nan=-np.inf), kind="stable")[:5]
+    return [
+        Reason(int(j), float(x[j]), float(expected[j]), float(strength[j]))
+        for j in order
+        if np.isfinite(strength[j]) and strength[j] >= least
+    ]
+
+
+def _by_distance(subject: Subject, X: Array) -> list[list[Reason]]:
+    """Columns far from the mean of the row's group, or of all rows, in deviations."""
+    assert subject.look is not None and subject.look.odd is not None
+    columns, found, groups = subject.look.columns, profiles_of(subject), subject.groups
+    reasons = []
+    for i, x in enumerate(X):
+        centre, scale = columns.mean, columns.deviation
+        place: Any = (
+            [] if groups is None else np.flatnonzero(groups.shown == subject.look.odd.group[i])
+        )
+        if found is not None and len(place):
+            centre = found.means[place[0]]
+            scale = scale if found.deviations is None else found.deviations[place[0]]
+        apart = np.abs(x - centre) / np.where(scale > 0, scale, np.inf)
+        reasons.append(_strongest(apart, x, centre, 2.0))
+    return reasons
+
+
+def _by_counts(subject: Subject, X: Array) -> list[list[Reason]]:
+    """Words that a document has more often than its topics expect."""
+    model = subject.model
+    shares = np.asarray(model.transform(open_source(X)), float)
+    expected = X.sum(axis=1, keepdims=True) * (shares @ np.asarray(model.topics_, float))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        excess = np.where(X > 0, X * np.log(X / np.maximum(expected, 1e-300)), 0.0)
+    return [_strongest(excess[i], X[i], expected[i]) for i in range(len(X))]

@@ -1,0 +1,260 @@
+"""What the page says equals what the estimator answers, however the rows are cut."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris, load_wine
+from sklearn.metrics import (
+    adjusted_rand_score,
+    confusion_matrix,
+    log_loss,
+    r2_score,
+)
+
+from mixfold import (
+    PPCA,
+    GaussianMixture,
+    KMeans,
+    MixtureClassifier,
+    PoissonMixture,
+    SupervisedPPCA,
+)
+from mixfold.report.projection import plane
+from mixfold.report.rows import look as looking
+from mixfold.report.rows.look import look_at
+from mixfold.report.sections.labels import adjusted_rand
+from mixfold.report.sections.missing import recovery
+from mixfold.report.subject import Subject
+from mixfold.report.surprise import reasons_of
+
+
+@pytest.fixture(params=[None, 37], ids=["whole", "pieces"])
+def pieces(request, monkeypatch) -> None:
+    """All rows at once, or a few at a time."""
+    if request.param:
+        monkeypatch.setattr(looking, "_MOST_ROWS", request.param)
+        monkeypatch.setattr(looking, "_LEAST_ROWS", request.param)
+
+
+def look(model, X, y=None, weight=None, rows=5000):
+    return look_at(model, X, y, weight, rows, 0)
+
+
+def subject_of(model, X, y=None) -> Subject:
+    from datetime import datetime
+
+    return Subject(model, model, look(model, X, y), None, datetime.now(), 0, 5000)
+
+
+def test_columns(pieces, mixture: GaussianMixture, holed: np.ndarray) -> None:
+    columns = look(mixture, holed + 1e8).columns
+    np.testing.assert_array_equal(columns.missing, np.isnan(holed).sum(axis=0))
+    np.testing.assert_allclose(columns.mean - 1e8, np.nanmean(holed, axis=0), atol=1e-6)
+    np.testing.assert_allclose(columns.deviation, np.nanstd(holed, axis=0), rtol=1e-6)
+    np.testing.assert_allclose(columns.maximum - 1e8, np.nanmax(holed, axis=0), atol=1e-6)
+    assert columns.incomplete_rows == np.isnan(holed).any(axis=1).sum()
+    assert columns.n_rows == len(holed) == columns.weight
+
+
+def test_groups(pieces, mixture: GaussianMixture, holed: np.ndarray) -> None:
+    sums, shares = look(mixture, holed).groups, mixture.predict_proba(holed)
+    np.testing.assert_allclose(sums.mass, shares.sum(axis=0))
+    np.testing.assert_array_equal(sums.count, np.bincount(mixture.predict(holed), minlength=3))
+    top = shares.max(axis=1)
+    assert sums.certainty.sum() == pytest.approx(top.sum())
+    assert sums.unsure.sum() == (top < 0.8).sum()
+    np.testing.assert_allclose(sums.overlap.sum(axis=1), 1.0)
+    for k in range(3):
+        there = ~np.isnan(holed)
+        r = shares[:, k, None] * there
+        mean = (r * np.nan_to_num(holed)).sum(axis=0) / r.sum(axis=0)
+        np.testing.assert_allclose(sums.means[k], mean)
+
+
+def test_weights_are_repetitions(pieces, mixture: GaussianMixture, holed: np.ndarray) -> None:
+    weight = np.arange(len(holed)) % 3
+    a, b = look(mixture, holed, weight=weight), look(mixture, np.repeat(holed, weight, axis=0))
+    np.testing.assert_allclose(a.groups.together, b.groups.together)
+    np.testing.assert_allclose(a.columns.deviation, b.columns.deviation)
+    assert a.odd.mean == pytest.approx(b.odd.mean)
+    assert a.n_rows == (weight > 0).sum() and b.columns.weight == a.columns.weight
+    assert not (weight[a.sampled.rows] == 0).any() and not (weight[a.odd.rows] == 0).any()
+
+
+def test_errors_of_weights() -> None:
+    rng = np.random.default_rng(0)
+    far = np.repeat([0.0, 50.0], [300, 100])[:, None] + rng.normal(size=(400, 1))
+    model = GaussianMixture(2, random_state=0).fit(far)
+    errors = look(model, far).groups.weight_errors(np.asarray(model.weights_))
+    np.testing.assert_allclose(errors, np.sqrt(0.75 * 0.25 / 400), rtol=1e-3)
+    # groups that overlap say less: against the curvature of the likelihood in the weight alone
+    near = np.repeat([0.0, 2.0], [300, 100])[:, None] + rng.normal(size=(400, 1))
+    model = GaussianMixture(2, random_state=0).fit(near)
+    errors = look(model, near).groups.weight_errors(np.asarray(model.weights_))
+    joint = np.exp(model.predict_log_proba(near) + model.score_samples(near)[:, None])
+    p = joint / model.weights_  # densities of the components
+    w = float(model.weights_[0])
+    information = (((p[:, 0] - p[:, 1]) / (w * p[:, 0] + (1 - w) * p[:, 1])) ** 2).sum()
+    np.testing.assert_allclose(errors, information**-0.5, rtol=1e-6)
+    assert errors[0] > 1.3 * np.sqrt(w * (1 - w) / 400)
+
+
+def test_oddest_rows(pieces, mixture: GaussianMixture, holed: np.ndarray) -> None:
+    odd, density = look(mixture, holed).odd, mixture.score_samples(holed)
+    lowest = np.argsort(density, kind="stable")[: len(odd.rows)]
+    np.testing.assert_array_equal(odd.rows, lowest)
+    np.testing.assert_allclose(odd.values, density[lowest])
+    np.testing.assert_array_equal(odd.X, holed[lowest])
+    np.testing.assert_array_equal(odd.group, mixture.predict(holed)[lowest])
+    assert odd.mean == pytest.approx(mixture.score(holed))
+
+
+def test_the_planted_entry_is_the_reason(rng: np.random.Generator) -> None:
+    X = rng.normal(size=(300, 5))
+    X[:, 3] += 3 * X[:, 0]
+    X[7, 3] = -6 if X[7, 0] > 0 else 6  # not far out, but not with its column 0
+    model = GaussianMixture(1).fit(X)
+    subject = subject_of(model, X)
+    assert subject.look.odd.rows[0] == 7
+    (first, *_) = reasons_of(subject)[0]
+    assert first.column in (0, 3)
+    assert first.value == X[7, first.column]
+    hidden = X[[7]].copy()
+    hidden[0, first.column] = np.nan
+    assert first.expected == pytest.approx(model.impute(hidden)[0, first.column])
+
+
+def test_reasons_of_counts_and_of_models_without_holes(rng: np.random.Generator) -> None:
+    X = rng.poisson(4.0, (200, 4)).astype(float)
+    X[11, 2] = 40
+    assert reasons_of(subject_of(PoissonMixture(1).fit(X), X))[0][0].column == 2
+    centres = KMeans(2, random_state=0).fit(X)
+    assert reasons_of(subject_of(centres, X))[0][0].column == 2
+
+
+def test_residuals(pieces, rng: np.random.Generator) -> None:
+    X = rng.normal(size=(200, 2)) @ rng.normal(size=(2, 5)) + 0.3 * rng.normal(size=(200, 5))
+    model = PPCA(2).fit(X)
+    seen = look(model, X)
+    expected = r2_score(X, model.reconstruct(X), multioutput="raw_values")
+    np.testing.assert_allclose(seen.residuals.explained(seen.columns), expected)
+
+
+def test_recovery_of_hidden_entries(rng: np.random.Generator) -> None:
+    z = rng.normal(size=(800, 1))
+    X = np.hstack([z + 0.1 * rng.normal(size=(800, 2)), rng.normal(size=(800, 1))])
+    X[::9, 1] = np.nan
+    model = GaussianMixture(1).fit(X)
+    found = recovery(subject_of(model, X), model.impute)
+    # what its twin does not tell, since it lacks or is hidden as well, is lost
+    assert 0.7 < found[0] < 0.95 and 0.7 < found[1] < 0.95 and abs(found[2]) < 0.1
+
+
+def test_classes(pieces) -> None:
+    X, y = load_iris(return_X_y=True)
+    y = np.array(["a", "b", "c"])[y]
+    model = MixtureClassifier(GaussianMixture(1), random_state=0).fit(X[::2], y[::2])
+    weight = np.arange(len(y)) % 4
+    known = y.astype(object)
+    known[5] = None
+    sums = look(model, X, known, weight).classes
+    use = (weight > 0) & (np.arange(len(y)) != 5)
+    p = model.predict_proba(X[use])
+    sides = {"sample_weight": weight[use]}
+    assert sums.accuracy == pytest.approx(model.score(X[use], y[use], **sides))
+    assert sums.log_loss / sums.weight == pytest.approx(log_loss(y[use], p, **sides))
+    apart = ((p - (y[use][:, None] == model.classes_)) ** 2).sum(axis=1)
+    assert sums.brier / sums.weight == pytest.approx(np.average(apart, weights=weight[use]))
+    table = confusion_matrix(y[use], model.predict(X[use]), **sides)
+    np.testing.assert_allclose(sums.confusion, table)
+    assert sums.bins[0].sum() == sums.weight and sums.unknown == (weight[5] > 0)
+
+
+def test_reliability_bins(pieces) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = MixtureClassifier(GaussianMixture(1), random_state=0).fit(X, y)
+    sums, p = look(model, X[:, :], y).classes, model.predict_proba(X)
+    top, right = p.max(axis=1), model.predict(X) == y
+    inside = (top >= 0.9) & (top <= 1)
+    assert sums.bins[0, 9] == inside.sum() and sums.bins[2, 9] == right[inside].sum()
+    assert sums.bins[1, 9] == pytest.approx(top[inside].sum())
+
+
+def test_labels_that_the_fit_has_not_seen(pieces) -> None:
+    X, y = load_wine(return_X_y=True)
+    model = GaussianMixture(3, covariance_type="diag", random_state=0).fit(X)
+    counts = look(model, X, y).labels.counts
+    np.testing.assert_array_equal(counts, confusion_matrix(y, model.predict(X)))
+    assert adjusted_rand(counts) == pytest.approx(adjusted_rand_score(y, model.predict(X)))
+
+
+def test_predicted_numbers(pieces, rng: np.random.Generator) -> None:
+    X = rng.normal(size=(120, 4))
+    y = X @ [1.0, 2.0, 0.0, -1.0] + 0.5 * rng.normal(size=120)
+    model = SupervisedPPCA(1, random_state=0).fit(X, y)
+    y_given = y.copy()
+    y_given[3] = np.nan
+    found, known = look(model, X, y_given).numbers, np.arange(120) != 3
+    assert found.explained[0] == pytest.approx(r2_score(y[known], model.predict(X[known])))
+    error = np.sqrt(np.mean((y - model.predict(X))[known] ** 2))
+    assert found.root_mean_square[0] == pytest.approx(error)
+
+
+def test_sample_is_the_same_for_any_pieces(mixture, holed, monkeypatch) -> None:
+    whole = look(mixture, holed, rows=40).sampled
+    monkeypatch.setattr(looking, "_MOST_ROWS", 23)
+    monkeypatch.setattr(looking, "_LEAST_ROWS", 23)
+    cut = look(mixture, holed, rows=40).sampled
+    np.testing.assert_array_equal(whole.rows, cut.rows)
+    np.testing.assert_array_equal(cut.X, holed[cut.rows])
+    assert len(cut) == 40 and (np.diff(cut.rows) > 0).all()
+
+
+def test_numbers_in_the_page(page, mixture: GaussianMixture, holed: np.ndarray) -> None:
+    words = page(mixture, holed).words
+    for weight in mixture.weights_:
+        assert f"{weight:.1%}" in words["components"]
+    for size in np.bincount(mixture.predict(holed)):
+        assert f" {size} " in words["components"]
+    order = np.argsort(mixture.score_samples(holed))[:3]
+    places = [words["novelty"].index(f"row {row} ") for row in order]
+    assert places == sorted(places)
+    assert f"{mixture.lower_bound_:.5f}".replace("-", "\u2212") in words["fit"]
+
+
+def test_separating_directions_separate(rng: np.random.Generator) -> None:
+    group = np.arange(300) % 3
+    X = rng.normal(size=(300, 6)) * [1, 1, 1, 1, 30, 30]
+    X[:, 0] += 8 * group
+    X[:, 1] += 8 * (group == 1)
+    flat = plane(X, group, 0)
+    centres = np.stack([flat[group == k].mean(axis=0) for k in range(3)])
+    nearest = ((flat[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
+    assert (nearest == group).mean() > 0.98
+    two = plane(X[group < 2], group[group < 2], 0)
+    inner = np.concatenate([two[group[group < 2] == k] - two[group[group < 2] == k].mean(axis=0)
+                            for k in range(2)])  # fmt: skip
+    assert abs(np.corrcoef(inner.T)[0, 1]) < 1e-6
+
+
+@pytest.mark.parametrize("width", [1, 2, 400])
+def test_planes_of_any_width(width: int, rng: np.random.Generator) -> None:
+    X = rng.normal(size=(50, width))
+    assert plane(X, None, 0).shape == (50, 2) == plane(X, np.arange(50) % 2, 0).shape
+    np.testing.assert_array_equal(plane(X, None, 0), plane(X, None, 0))
+
+
+def test_single_rows_far_out_do_not_spoil_the_map(page, rng: np.random.Generator) -> None:
+    group = np.arange(200) % 2
+    X = rng.normal(size=(200, 3)) + 8 * group[:, None]
+    model = GaussianMixture(2, random_state=0).fit(X)
+    X[3, 1] = 1e9
+    flat = plane(X, group, 0)
+    inside = np.abs(flat[:, 0] - np.median(flat[:, 0])) < 20
+    assert inside.sum() >= 199
+    left, right = (np.median(flat[group == k, 0]) for k in (0, 1))
+    assert abs(left - right) > 4 * flat[(group == 0) & inside, 0].std()
+    words = page(model, X).words["map"]
+    assert "1 row lies beyond the edges" in words or inside.all()
+    assert "beyond the edges" not in page(model, np.delete(X, 3, axis=0)).words["map"]
