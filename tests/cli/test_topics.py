@@ -272,11 +272,15 @@ def test_topics_for_programs(run: Run, fitted: Any) -> None:
     np.testing.assert_allclose([c["topics"] for c in found["clusters"]], model.cluster_topics_)
 
 
-def test_plsi_has_topics_without_shares(run: Run, fitted: Any) -> None:
+def test_plsi_shows_the_shares_of_its_topics(run: Run, fitted: Any) -> None:
     path, outcome = fitted("plsi", "letters", "-k", 3)
+    shares = mixfold.load(path).topic_shares_
+    first = int(np.argmax(shares))
     for shown in (outcome.out, run("topics", path).out, run("inspect", path).out):
-        assert "topic" in shown and "share" not in shown and "ship" in shown
-    assert "share" not in json.loads(run("topics", path, "--json").out)["topics"][0]
+        table = shown[shown.index("topic ") :]
+        assert line(table, str(first))[1] == f"{shares[first]:.1%}" and "ship" in shown
+    found = json.loads(run("topics", path, "--json").out)["topics"]
+    assert [entry["share"] for entry in found] == sorted(shares, reverse=True)
 
 
 def test_many_topics_and_clusters_are_cut_in_summaries_only(run: Run, fitted: Any) -> None:

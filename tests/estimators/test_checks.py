@@ -196,10 +196,7 @@ ESTIMATORS = [
     (LatentDirichletAllocation(2, learning_method="online", random_state=0), set()),
     (PCP(2, 3, max_iter=30, random_state=0), OF_CLASSIFIERS | OF_COUNTS),
     (PCP(2, 2, alpha=20.0, max_iter=30, random_state=0), OF_COUNTS),
-    (
-        PCP(2, 2, inference="mean_field", max_iter=30, random_state=0),
-        OF_CLASSIFIERS | OF_COUNTS,
-    ),
+    (PCP(2, 2, inference="mean_field", max_iter=30, random_state=0), OF_COUNTS),
     (DeepFactorNetwork((3, 2), max_iter=10, random_state=0), SEMI_SUPERVISED),
     (SharesRBM(3, max_epochs=2, random_state=0), OF_BATCHES),
     (RBM(3, visible="gaussian", max_epochs=2, random_state=0), OF_BATCHES),

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.decomposition import LatentDirichletAllocation as Theirs
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import mixfold
-from mixfold import LatentDirichletAllocation
+from mixfold import PCP, DegenerateWarning, LatentDirichletAllocation
 from mixfold.contracts import Block
 from mixfold.engine.executors.threads import ThreadExecutor
 from mixfold.engine.sources import open_source
@@ -71,6 +71,27 @@ def test_topics_are_found(model, X) -> None:
     assert (np.diff(model.lower_bounds_) > -1e-9).all()
     assert 0.3 < model.doc_topic_prior_.sum() < 2.0  # drawn with 0.8
     assert (model.n_documents_, model.n_tokens_) == (400, X.sum())
+
+
+def test_priors_are_learned_where_topics_are_plain(rng) -> None:
+    """The topics rest after two steps, before the priors have moved."""
+    rates = np.kron(np.eye(2), np.full((30, 3), 3.0))
+    plain = rng.poisson(rates).astype(float)
+    learned = LatentDirichletAllocation(2, random_state=0).fit(plain)
+    assert learned.converged_ and (learned.doc_topic_prior_ < 0.02).all()
+    assert learned.topic_word_prior_ != 0.05
+    kept = LatentDirichletAllocation(2, doc_topic_prior=1.0, random_state=0).fit(plain)
+    assert learned.lower_bound_ > kept.lower_bound_ + 0.05
+    assert learned.perplexity(plain) < 0.95 * kept.perplexity(plain)
+    both = {"doc_topic_prior": 0.1, "topic_word_prior": 0.1, "random_state": 0}
+    assert LatentDirichletAllocation(2, **both).fit(plain).n_iter_ < 10  # nothing to wait for
+
+
+def test_documents_without_structure_are_told() -> None:
+    with pytest.warns(DegenerateWarning, match=r"documents hardly differ .* fewer topics"):
+        flat = LatentDirichletAllocation(3, random_state=0).fit(np.ones((100, 10)))
+    assert flat.converged_ and 50 < flat.doc_topic_prior_.sum() <= 100
+    assert flat.perplexity(np.ones((4, 10))) == pytest.approx(10)
 
 
 @pytest.mark.parametrize("n_jobs, rows", [(1, 37), (2, 100), (2, 400)])
@@ -165,7 +186,7 @@ def test_nothing_to_learn_from() -> None:
         LatentDirichletAllocation(2).fit(np.eye(2, 4, -1), sample_weight=[1, 0])
     with pytest.raises(ValueError, match="Negative values in data"):
         LatentDirichletAllocation(2).fit(np.array([[1.0, -1.0]]))
-    with pytest.raises(ValueError, match="lack entries"):
+    with pytest.raises(ValueError, match="lacks the entry"):
         LatentDirichletAllocation(2).fit(np.array([[1.0, np.nan]]))
 
 
@@ -275,6 +296,21 @@ def test_time_budget_and_checkpoint(X, tmp_path, method: str) -> None:
 def test_an_executor_object(X) -> None:
     one = LatentDirichletAllocation(K, random_state=0, executor=ThreadExecutor(2)).fit(X[:50])
     assert one.transform(X).shape == (400, K)
+
+
+@pytest.mark.parametrize("kind", [LatentDirichletAllocation, PCP])
+def test_draws_that_make_no_sense(X, kind) -> None:
+    with pytest.raises(NotFittedError):
+        kind().sample()
+    model = kind(2, random_state=0, tol=1e9).fit(X[:20])
+    for n_samples, length, name in (
+        (0, 10, "n_samples"),
+        (1.5, 10, "n_samples"),
+        (1, -1, "length"),
+    ):
+        with pytest.raises(ValueError, match=f"'{name}'.*{kind.__name__}.sample"):
+            model.sample(n_samples, length)
+    assert model.sample(2, length=0)[0].tolist() == [[0] * D] * 2
 
 
 def test_sample(model) -> None:

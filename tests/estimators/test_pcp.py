@@ -83,8 +83,13 @@ def test_clusters_and_topics_are_found_and_the_rest_is_dropped(fitted):
 def test_what_became_of_clusters_is_told_without_a_warning():
     X = corpus()[0]
     model = PCP(3, 40, random_state=1).fit(X)  # warnings are errors here
-    assert model.n_clusters_ < 40
-    assert {event.kind for event in model.events_} == {"pruned"}
+    left = model.n_clusters_
+    assert left < 40
+    [event] = model.events_
+    assert (event.kind, event.iteration) == ("pruned", model.n_iter_)
+    told = f"{40 - left} of 40 clusters became empty or were merged; {left} are left"
+    assert event.message == told
+    assert PCP(1, 1, random_state=1).fit(X).events_ == []
 
 
 @inferences
@@ -360,6 +365,15 @@ def test_priors_are_kept_where_they_are_given():
     assert learned.lower_bound_ > model.lower_bound_
 
 
+def test_priors_are_learned_where_clusters_are_plain(rng):
+    plain = rng.poisson(np.kron(np.eye(2), np.full((30, 3), 3.0)))
+    model = PCP(2, 2, random_state=0).fit(plain)
+    assert model.converged_ and model.n_iter_ > 10
+    assert (model.cluster_topic_prior_ < 0.02).all() and model.topic_word_prior_ != 0.05
+    kept = PCP(2, 2, cluster_topic_prior=1.0, random_state=0).fit(plain)
+    assert model.lower_bound_ > kept.lower_bound_
+
+
 @pytest.mark.parametrize(
     ("settings", "error", "message"),
     [
@@ -379,7 +393,7 @@ def test_settings_that_make_no_sense(settings, error, message):
 def test_entries_that_are_no_counts():
     with pytest.raises(ValueError, match="Negative values in data"):
         PCP(2, 2).fit([[1.0, -1.0], [2.0, 3.0]])
-    with pytest.raises(ValueError, match="complete"):
+    with pytest.raises(ValueError, match=r"row 0, column 1.*put 0"):
         PCP(2, 2).fit([[1.0, np.nan], [2.0, 3.0]])
     with pytest.raises(NotFittedError):
         PCP().predict([[1.0]])

@@ -72,6 +72,9 @@ def test_words_never_seen(X) -> None:
     scores = plain.score_samples(new)
     assert scores[0] == -np.inf and np.isfinite(scores[1])
     assert plain.perplexity(new, "bound") == np.inf
+    stored = sparse.csr_array(([0.0, 2.0, 0.0], ([0, 0, 1], [15, 0, 15])), shape=(2, 16))
+    assert stored.nnz == 3  # zeros that are stored are no words
+    np.testing.assert_allclose(plain.score_samples(stored), [2 * scores[1], 0.0])
     smooth = PLSI(3, smoothing=0.1, random_state=0, max_iter=20).fit(wide)
     assert np.isfinite(smooth.score_samples(new)).all() and (smooth.topics_ > 0).all()
     assert np.isfinite(plain.transform(new)).all()
@@ -99,11 +102,27 @@ def test_tempering_fits_less_closely(X) -> None:
     assert loose.score(X) < close.score(X)
 
 
+def test_shares_are_those_of_the_tokens(X) -> None:
+    weight = np.random.default_rng(0).integers(0, 3, len(X))
+    model = PLSI(3, random_state=0, max_iter=3000, tol=1e-10).fit(X, sample_weight=weight)
+    tokens = weight * X.sum(axis=1)
+    literal = tokens @ model.transform(X) / tokens.sum()
+    np.testing.assert_allclose(model.topic_shares_, literal, atol=1e-3)
+    assert model.topic_shares_.sum() == pytest.approx(1)
+    for smoothing in (0.0, 5.0):  # tokens that are added are nobody's
+        begun = PLSI(3, random_state=0, max_iter=0, smoothing=smoothing).fit(X)
+        assert begun.topic_shares_ is None
+        one = PLSI(3, random_state=0, max_iter=1, smoothing=smoothing).fit(X)  # from equal shares
+        each = begun.topics_ / np.maximum(begun.topics_.sum(axis=0), 1e-300)
+        np.testing.assert_allclose(one.topic_shares_, each @ X.sum(axis=0) / X.sum())
+
+
 def test_files_budgets_and_checkpoints(X, tmp_path) -> None:
     one = PLSI(3, random_state=0, smoothing=0.1).fit(X)
     one.save(tmp_path / "m")
     two = mixfold.load(tmp_path / "m")
     np.testing.assert_array_equal(one.transform(X), two.transform(X))
+    np.testing.assert_array_equal(one.topic_shares_, two.topic_shares_)
     how = {"random_state": 0, "checkpoint": str(tmp_path / "c"), "smoothing": 0.1}
     with pytest.warns(ConvergenceWarning, match="time_budget"):
         short = PLSI(3, time_budget=1e-4, **how).fit(X)
@@ -128,6 +147,8 @@ def test_halves_do_not_depend_on_blocks(X) -> None:
     assert (halved(Block(S), 8)[0] != one).nnz > 0
     real, rest = halved(Block(S * 0.3), 7)
     np.testing.assert_array_equal(real.toarray(), rest.toarray())
+    many, rest = halved(Block(S * 1e9), 7)  # more than can be drawn, and chance is nothing
+    np.testing.assert_array_equal(many.toarray(), rest.toarray())
 
 
 @pytest.mark.parametrize("kind", [PLSI, LatentDirichletAllocation])
@@ -137,17 +158,16 @@ def test_completion_is_the_literal_formula(X, kind) -> None:
     short = np.vstack([X, np.eye(15)[:1]])  # the last document has one token: nothing to predict
     given, asked = halved(Block(sparse.csr_array(short)), 0)
     theta = model.transform(given)
-    total = tokens = 0.0
-    for n in range(len(X)):
-        for j in range(15):
-            count = asked.toarray()[n, j]
-            total += count * np.log(theta[n] @ model.topics_[:, j])
-            tokens += count
-    np.testing.assert_allclose(model.perplexity(short), np.exp(-total / tokens), rtol=1e-8)
-    weight = np.ones(len(short))
-    weight[:30] = 0
-    only = model.perplexity(short, sample_weight=weight)
-    assert only != model.perplexity(short)
+    some = np.random.default_rng(1).integers(0, 4, len(short)).astype(float)
+    for weight in (None, some):
+        total = tokens = 0.0
+        for n in range(len(X)):
+            for j in range(15):
+                count = asked.toarray()[n, j] * (1 if weight is None else weight[n])
+                total += count * np.log(theta[n] @ model.topics_[:, j])
+                tokens += count
+        got = model.perplexity(short, sample_weight=weight)
+        np.testing.assert_allclose(got, np.exp(-total / tokens), rtol=1e-8)
     with pytest.raises(ValueError, match="no document has two tokens"):
         model.perplexity(np.eye(15))
     with pytest.raises(ValueError, match="method"):
@@ -169,3 +189,15 @@ def test_words_and_export(X) -> None:
     np.testing.assert_allclose(parts["doc_topic_dists"].sum(axis=1), 1.0)
     assert len(parts["doc_lengths"]) == len(X)
     np.testing.assert_array_equal(parts["term_frequency"], X.sum(axis=0)[used])
+    with pytest.raises(ValueError, match="no document with a word"):
+        model.to_pyldavis(np.zeros((2, 15)))
+    apart = PLSI(2, random_state=0).fit(np.kron(np.eye(2), np.full((5, 3), 4.0)))
+    apart.topics_ = np.kron(np.eye(2), np.full(3, 1 / 3))
+    with pytest.raises(ValueError, match="no word of topic 1 occurs in X"):
+        apart.to_pyldavis(np.eye(1, 6))
+
+
+@pytest.mark.parametrize("n_words", [-1, 2.5, "many", None])
+def test_numbers_of_words_that_make_no_sense(X, n_words) -> None:
+    with pytest.raises(ValueError, match="'n_words'"):
+        PLSI(3, random_state=0, max_iter=2).fit(X).top_words(n_words)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mixfold.experiments.experiment import DataFile, Experiment, Progress
@@ -57,3 +58,20 @@ def report(experiment: Experiment, tmp_path: Path) -> Callable[..., Report]:
         return reproduce(experiment, tmp_path, **options)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def digits_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small digits enlarged to 28 x 28 pixels, under the name of the large file."""
+    from sklearn.datasets import load_digits
+
+    images, y = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(y))
+    large = np.kron(images.reshape(-1, 8, 8)[order] * (255 / 16), np.ones((3, 3)))
+    X = np.pad(large, ((0, 0), (2, 2), (2, 2)))
+    for i, shift in enumerate(np.random.default_rng(1).integers(-1, 2, (len(y), 2))):
+        X[i] = np.roll(X[i], shift, axis=(0, 1))  # more than 64 dimensions
+    X = X.reshape(len(y), -1).astype(np.uint8)
+    folder = tmp_path_factory.mktemp("digits")
+    np.savez(folder / "mnist.npz", X=X, y=y[order].astype(np.int64), n_train=1597)
+    return folder

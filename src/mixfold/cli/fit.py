@@ -12,6 +12,7 @@ import typer
 from mixfold.cli.corpus import check_words
 from mixfold.cli.data import open_columns
 from mixfold.cli.families import FamilyOption, family_parameter
+from mixfold.cli.layers import LayersOption, check_layers, parse_layers
 from mixfold.cli.options import (
     ColumnsOption,
     DataArgument,
@@ -62,6 +63,7 @@ def fit(
             "of topics.",
         ),
     ] = None,
+    layers: LayersOption = None,
     family: FamilyOption = None,
     settings: Annotated[
         list[str] | None,
@@ -110,12 +112,14 @@ def fit(
     entry = find_model(model)
     check_output(out, suffixes=())
     _check_factors(model, entry, factors)
+    check_layers(model, entry, components, layers)
     _check_family(model, entry, family)
     _check_target(model, entry, target)
     check_words(file, {model: entry})
     short = {
         "--components": (entry.size, components),
         "--factors": (entry.factors, factors),
+        "--layers": (entry.layers, parse_layers(layers)),
         "--family": (entry.family, family_parameter(family)),
         "--seed": ("random_state", seed),
     }
@@ -167,7 +171,7 @@ def _check_target(model: str, entry: ModelEntry, target: str | None) -> None:
         raise typer.BadParameter(
             f"{model} predicts no column; it is for: {able}.", param_hint="--target"
         )
-    if target is None and entry.target:
+    if target is None and entry.target and not entry.unlabelled:
         raise typer.BadParameter(
             f"{model} needs the name of the column to be predicted.", param_hint="--target"
         )

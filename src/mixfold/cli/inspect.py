@@ -32,13 +32,14 @@ def inspect_model(
 
     from mixfold.cli.axes import kernel_facts
     from mixfold.cli.parts import parts_table
+    from mixfold.cli.units import unit_facts
 
     # Values come from a file: shown as they are, never read as markup.
     console = Console(markup=False, highlight=False)
     console.print(_tree(str(model_file), content))
     if content["class"] is not None:
         model = load_model(model_file)
-        for label, text in kernel_facts(model).items():
+        for label, text in (kernel_facts(model) | unit_facts(model)).items():
             console.print(f"{label:8}{text}")
         console.print(parts_table(model))
 

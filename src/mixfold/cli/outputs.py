@@ -11,7 +11,13 @@ from mixfold.contracts import Source
 def has_target(model: Any) -> bool:
     """Whether a fitted model was fitted to a target: it tells of that, not of its components."""
     names = ("_target", "_sets", "_output")  # a target, sets of them, the other view
-    return any(getattr(model, name, None) is not None for name in names)
+    known = any(getattr(model, name, None) is not None for name in names)
+    return known or has_classes(model)
+
+
+def has_classes(model: Any) -> bool:
+    """Whether a fitted model knows at least one class."""
+    return len(getattr(model, "classes_", ())) > 0
 
 
 def component_teller(model: Any) -> Callable[[Source], Any] | None:
@@ -30,7 +36,8 @@ def predicted(model: Any, proba: bool, piece: Source) -> Mapping[str, Any]:
     import numpy as np
 
     if not hasattr(model, "_target"):
-        return _plainly(model, proba, piece)
+        sure = has_classes(model) and hasattr(model, "predict_proba")
+        return _classes(model, proba, piece) if sure else _plainly(model, proba, piece)
     task = model._target.task
     if task == "regression":
         if proba:
@@ -38,10 +45,17 @@ def predicted(model: Any, proba: bool, piece: Source) -> Mapping[str, Any]:
                               "standard deviation instead.")  # fmt: skip
         mean, std = model.predict(piece, return_std=True)
         return {**numbered("prediction", mean), **numbered("std", std)}
-    chances = np.asarray(model.predict_proba(piece))
     if task == "multilabel":
+        chances = np.asarray(model.predict_proba(piece))
         labels = (chances > 0.5).astype(int)
         return {**numbered("prediction", labels), **numbered("probability", chances)}
+    return _classes(model, proba, piece)
+
+
+def _classes(model: Any, proba: bool, piece: Source) -> Mapping[str, Any]:
+    import numpy as np
+
+    chances = np.asarray(model.predict_proba(piece))
     table = {
         "prediction": model.classes_[chances.argmax(axis=1)],
         "probability": chances.max(axis=1),
@@ -81,18 +95,19 @@ def drawn_columns(model: Any, names: list[str], drawn: Any) -> dict[str, Any]:
     if beside is None:
         return columns
     drawn_for = "component" if beside.ndim == 1 else "topic"
-    return columns | {_free(n, names): v for n, v in numbered(drawn_for, beside).items()}
+    return columns | {free_name(n, names): v for n, v in numbered(drawn_for, beside).items()}
 
 
 def _target_columns(model: Any, names: list[str], drawn: Any) -> dict[str, Any]:
-    if model._target.task == "classification" and not len(model.classes_):
+    target = getattr(model, "_target", None)
+    if target is not None and target.task == "classification" and not has_classes(model):
         return {}  # it was fitted without a single class
-    return {_free(name, names): values for name, values in numbered("target", drawn).items()}
+    return {free_name(name, names): values for name, values in numbered("target", drawn).items()}
 
 
-def _free(name: str, taken: list[str]) -> str:
+def free_name(name: str, taken: list[str]) -> str:
     """A name that no column of the model has."""
-    return name if name not in taken else _free(f"{name}_", taken)
+    return name if name not in taken else free_name(f"{name}_", taken)
 
 
 def numbered(name: str, values: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 from mixfold.cli.axes import axes_columns, axes_count, axes_weights, has_axes
 from mixfold.cli.data import feature_names
 from mixfold.cli.topics import is_topic_model, topic_parts
+from mixfold.cli.units import UNIT_HEADS, has_units, unit_rows
 
 _COLUMNS_SHOWN = 6
 _COMPONENTS_SHOWN = 30
@@ -20,6 +21,8 @@ def parts_table(model: Any) -> Any:
         return topic_parts(model)
     if has_axes(model):
         return _axes_table(model)
+    if has_units(model):
+        return _unit_table(model)
     return _factor_table(model) if hasattr(model, "mean_") else _component_table(model)
 
 
@@ -94,6 +97,13 @@ def _axes_table(model: Any) -> Any:
     more = f"{hidden} more {several}" * (hidden > 0)
     # each text takes the place of a column on the screen
     return _table(names, ["", *columns], rows, more, _COLUMNS_SHOWN + 1 - len(columns))
+
+
+def _unit_table(model: Any) -> Any:
+    """A row for each unit with its first entries, or for each layer of a stack."""
+    kind, rows, hidden = unit_rows(model)
+    names = feature_names(model) if kind == "unit" else []
+    return _table(names, UNIT_HEADS[kind], rows, f"{hidden} more units" * (hidden > 0))
 
 
 def _table(

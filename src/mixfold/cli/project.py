@@ -111,10 +111,13 @@ def reconstruct(
     names, found_again = feature_names(model), _finds_rows_again(model, method)
     if not found_again:
         require(model, "reconstruct", "reconstruct")
+    plain = not found_again and _in_one_way(model, method)
 
     def rebuild(piece: Source) -> Mapping[str, Any]:
         if found_again:
             rows = model.inverse_transform(model.transform(piece))
+        elif plain:
+            rows = model.reconstruct(piece)
         else:
             rows = model.reconstruct(piece, method=method.value)
         return dict(zip(names, rows.T, strict=True))
@@ -122,13 +125,25 @@ def reconstruct(
     write_rows("reconstruct", model, file, out, columns, rebuild, quiet)
 
 
+def _in_one_way(model: Any, method: Method) -> bool:
+    """Whether a model rebuilds rows in one way only."""
+    if "method" in signature(model.reconstruct).parameters:
+        return False
+    _check_only(model, method, "rebuilds rows")
+    return True
+
+
 def _finds_rows_again(model: Any, method: Method) -> bool:
     """Whether rows are found from scores on axes of features, in one way only."""
     if not has_axes(model) or not hasattr(model, "inverse_transform"):
         return False
+    _check_only(model, method, "finds rows from scores")
+    return True
+
+
+def _check_only(model: Any, method: Method, does: str) -> None:
     if method is not Method.posterior:
         raise typer.BadParameter(
-            f"a {type(model).__name__} finds rows from scores in one way; leave the option out.",
+            f"a {type(model).__name__} {does} in one way; leave the option out.",
             param_hint="--method",
         )
-    return True

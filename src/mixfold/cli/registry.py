@@ -27,6 +27,11 @@ class ModelEntry:
         The parameter that ``--family`` sets; empty if it has none.
     target : bool
         Whether it is fitted to a target, the column that ``--target`` names.
+    unlabelled : bool
+        Whether it can do without a target, too.
+    layers : str
+        The parameter that ``--layers`` sets, of a stack, which ``--components`` does not size;
+        empty if it has none.
     words : bool
         Whether it is one of counts of words, so that it can be fitted to texts.
     """
@@ -37,6 +42,8 @@ class ModelEntry:
     factors: str = ""
     family: str = ""
     target: bool = False
+    unlabelled: bool = False
+    layers: str = ""
     words: bool = False
 
     def load(self) -> type[Any]:
@@ -108,6 +115,36 @@ MODELS = {
         "groups of documents, their number learned, and --factors topics",
         "n_components",
         words=True,
+    ),
+    "matrix-factorization": ModelEntry(
+        "MatrixFactorization",
+        "n_components",
+        "factors that a link bends, parts without signs, and the classes of a --target if given",
+        target=True,
+        unlabelled=True,
+    ),
+    "deep-factor-network": ModelEntry(
+        "DeepFactorNetwork",
+        "hidden",
+        "layers of such factors, see --layers",
+        target=True,
+        unlabelled=True,
+        layers="hidden",
+    ),
+    "rbm": ModelEntry(
+        "RBM",
+        "n_components",
+        "binary units behind columns from 0 to 1, and the classes of a --target if given",
+        target=True,
+        unlabelled=True,
+    ),
+    "deep-belief-network": ModelEntry(
+        "DeepBeliefNetwork",
+        "hidden",
+        "layers of such units, see --layers",
+        target=True,
+        unlabelled=True,
+        layers="hidden",
     ),
     "kernel-pca": ModelEntry("KernelPCA", "n_components", "axes that a kernel bends"),
     "supervised-ppca": ModelEntry(

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from mixfold.cli.data import feature_names, load_model, require
+from mixfold.cli.data import load_model
+from mixfold.cli.drawing import drawer
 from mixfold.cli.options import ModelArgument, QuietOption, SeedOption, TableOut
-from mixfold.cli.outputs import drawn_columns
 from mixfold.cli.progress import row_progress
 from mixfold.cli.tables import TableWriter, check_output
 
@@ -21,6 +21,15 @@ def sample(
     model_file: ModelArgument,
     out: TableOut,
     rows: Annotated[int, typer.Option("--rows", "-n", min=1, help="How many rows.")] = 1000,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--class",
+            metavar="CLASS",
+            help="Only rows of this class, of a model that was fitted to classes and makes rows of "
+            "each: deep-factor-network, deep-belief-network, rbm.",
+        ),
+    ] = None,
     seed: SeedOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -31,19 +40,21 @@ def sample(
     from 0). Of lda, [bold]topic_0[/bold], [bold]topic_1[/bold], ... instead: the shares of the
     topics. A name that a column has already gets a _ at its end.
 
+    Models that make rows of a class (see --class) draw the class first, each equally often.
+
     Example: [bold]mixfold sample groups.mixfold --rows 500 --out new.csv[/bold]
     """
     import numpy as np
 
     check_output(out)
     model = load_model(model_file)
-    require(model, "sample", "sample")
+    draw = drawer(model, label)
     random_state = np.random.RandomState(seed)
-    names = feature_names(model)
     with TableWriter(out) as writer, row_progress("sample", rows, quiet) as advance:
-        for size in _portions(rows, max(1, min(_ROWS_AT_ONCE, _ENTRIES_AT_ONCE // len(names)))):
-            drawn = model.sample(size, random_state=random_state)
-            writer.write(drawn_columns(model, names, drawn))
+        for size in _portions(
+            rows, max(1, min(_ROWS_AT_ONCE, _ENTRIES_AT_ONCE // model.n_features_in_))
+        ):
+            writer.write(draw(size, random_state))
             advance(size)
     if not quiet:
         typer.echo(f"wrote {out} ({rows} rows)")

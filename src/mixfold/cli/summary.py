@@ -8,6 +8,7 @@ from mixfold.cli.axes import has_axes, kernel_facts
 from mixfold.cli.outputs import has_target
 from mixfold.cli.parts import explained, parts_table
 from mixfold.cli.topics import is_clustered, is_topic_model
+from mixfold.cli.units import has_units, unit_facts
 from mixfold.contracts import Source
 
 _EVENTS_SHOWN = 8
@@ -56,6 +57,8 @@ def _objective(model: Any, bic: float | None) -> str:
     """What the objective of a model is."""
     if is_topic_model(model):
         return _topic_objective(model)
+    if has_units(model):
+        return "objective per row"
     if not hasattr(model, "alpha_"):
         likelihood = bic is not None or not has_target(model)
         return "log-likelihood per row" if likelihood else "objective per row"
@@ -79,19 +82,28 @@ def _size(model: Any, source: Source) -> str:
     return f"{rows} rows, {source.n_features} columns"
 
 
+def _epochs(made: Any) -> str:
+    """Passes over the rows; of training in phases those of each."""
+    if not isinstance(made, dict):
+        return str(made)
+    return ", ".join(f"{phase} {number}" for phase, number in made.items())
+
+
 def _facts(name: str, model: Any, source: Source, seconds: float) -> Any:
     from rich.table import Table
 
     grid = Table.grid(padding=(0, 2))
     grid.add_row("model", name)
     grid.add_row("data", _size(model, source))
-    for label, text in kernel_facts(model).items():
+    for label, text in (kernel_facts(model) | unit_facts(model)).items():
         grid.add_row(label, text)
     bic = _bic(model)
     for label, attribute, form in _FACTS:
         if hasattr(model, attribute):
             label = label or _objective(model, bic)
             grid.add_row(label, form.format(getattr(model, attribute)))
+    if hasattr(model, "n_epochs_"):
+        grid.add_row("epochs", _epochs(model.n_epochs_))
     if hasattr(model, "mean_") or hasattr(model, "explained_variance_ratio_"):
         grid.add_row("variance explained", f"{sum(explained(model)):.1%}")
     if bic is not None:

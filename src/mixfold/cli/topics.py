@@ -31,7 +31,7 @@ def topics(
 ) -> None:
     """Show the topics of plsi, lda or pcp by their most probable words, the largest topic first.
 
-    The share of a topic is that of all words in the documents of the fit (plsi does not keep it).
+    The share of a topic is that of all words in the documents of the fit.
     Of pcp, also the clusters of documents: their shares, and the topics that they write about.
 
     Example: [bold]mixfold topics topics.mixfold --words 15[/bold]

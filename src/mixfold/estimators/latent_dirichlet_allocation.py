@@ -13,6 +13,7 @@ from mixfold.contracts import Array, Block, Executor, Source
 from mixfold.engine.loop import Fit, Plan
 from mixfold.engine.random import seed_from
 from mixfold.estimators import constraints as rule
+from mixfold.estimators.topic_answers import check_draws
 from mixfold.estimators.topic_model import START_STEPS, TOPIC_RULES, TopicEstimator
 from mixfold.estimators.topic_streams import StreamedTopics
 from mixfold.math.topic_sweeps import word_major
@@ -40,7 +41,9 @@ class LatentDirichletAllocation(StreamedTopics, TopicEstimator):
     n_components : int, default=10
         Number of topics K.
     doc_topic_prior : 'learn' or float, default='learn'
-        Concentration of the shares; a number is kept, the same for all topics.
+        Concentration of the shares; a number is kept, the same for all topics. Where documents do
+        not differ the best one is infinite: its sum is held at ten times the tokens of a document
+        (or ten times the topics), with a warning.
     topic_word_prior : 'learn' or float, default='learn'
         Concentration of the words of a topic.
     learning_method : {'batch', 'online'}, default='batch'
@@ -230,6 +233,7 @@ class LatentDirichletAllocation(StreamedTopics, TopicEstimator):
         shares : ndarray of shape (n_samples, n_components)
             Of the topics.
         """
+        check_draws(self, n_samples, length)
         rng = np.random.default_rng(seed_from(random_state) % 2**63)
         shares = rng.dirichlet(self._params.prior, n_samples)
         lengths = rng.poisson(length, n_samples)

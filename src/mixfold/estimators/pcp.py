@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import ClusterMixin
 
-from mixfold.contracts import Array, Block, Executor, Source
+from mixfold.contracts import Array, Block, Event, Executor, Source
 from mixfold.engine.loop import Plan, fit
 from mixfold.engine.schedules import Stepwise
 from mixfold.estimators import constraints as rule
@@ -255,7 +255,9 @@ class PCP(ClusterMixin, PCPAnswers, TopicEstimator):
 
     def _keep(self, result: Any, source: Source, seed: int, quiet: bool) -> None:
         ordered = result.params.ordered()
-        super()._keep(replace(result, params=ordered), source, seed, quiet)
+        others = tuple(e for e in result.events if e.kind != "pruned")
+        events = (*others, *_learned(ordered, result.n_iter))
+        super()._keep(replace(result, params=ordered, events=events), source, seed, quiet)
         task = partial(labels, self._reading())
         self.labels_ = np.concatenate(list(self._executor(source).map_rows(task, source)))
 
@@ -272,8 +274,10 @@ class PCP(ClusterMixin, PCPAnswers, TopicEstimator):
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch of documents, by a step of stochastic variational inference.
 
-        The first batch makes the start, and 'documents' are those of it: let it have some hundreds
-        of them. Clusters are not dropped afterwards, nor do they change places.
+        The first batch makes the start, also after ``fit``, and 'documents' are those of it: let it
+        have some hundreds of them. Clusters are neither dropped nor merged afterwards, and keep
+        their places: columns of ``predict_proba`` mean the same in every batch. Some may become
+        empty (``weights_``), or say the same; only ``fit`` learns their number.
 
         Parameters
         ----------
@@ -302,6 +306,13 @@ class PCP(ClusterMixin, PCPAnswers, TopicEstimator):
         else:
             self._schedule = self._schedule.blend(batch)
         return self._schedule.stats
+
+
+def _learned(params: PCPParams, iteration: int) -> tuple[Event, ...]:
+    """How many clusters are left, in one event: they go one by one, and in two ways."""
+    first, left = params.n_clusters, len(params.weights)
+    message = f"{first - left} of {first} clusters became empty or were merged; {left} are left"
+    return (Event("pruned", message, iteration),) if left < first else ()
 
 
 def _weights(block: Block) -> Array:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block
 from mixfold.engine.random import seed_from
+from mixfold.estimators.topic_answers import check_draws
 from mixfold.math.softmax import normalise
 from mixfold.models.topics.pcp_records import PCPParams, PCPReading, plug_in_reading
 from mixfold.models.topics.pcp_structured import scores
@@ -70,7 +71,7 @@ class PCPAnswers:
             Counts.
         clusters : ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
+        check_draws(self, n_samples, length)
         rng = np.random.default_rng(seed_from(random_state) % 2**63)
         clusters = rng.choice(self.n_clusters_, n_samples, p=self.weights_)
         words = self.cluster_topics_ @ self.topics_

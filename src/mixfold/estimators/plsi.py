@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import xlogy
 
 from mixfold.contracts import Array, Block, Executor, Source
 from mixfold.estimators import constraints as rule
@@ -69,6 +70,8 @@ class PLSI(TopicEstimator):
     ----------
     topics_, components_ : ndarray of shape (n_components, n_features)
         Probabilities of the words.
+    topic_shares_ : ndarray of shape (n_components,)
+        Shares of the topics in the tokens of the fit; None if ``max_iter=0``.
     n_documents_, n_tokens_ : float
         Of the fit, by weight; documents without a word do not count.
     converged_, stop_reason_, n_iter_, n_passes_, lower_bound_, lower_bounds_, events_
@@ -144,6 +147,10 @@ class PLSI(TopicEstimator):
         memory = Memory(np.inf)  # the shares are parameters, not a better start only
         return PLSIModel(first, self.sweeps, 0.0, float(self.tempering), memory)
 
+    def _publish_params(self) -> None:
+        super()._publish_params()
+        self.topic_shares_ = self._params.shares
+
     def _topics(self) -> Array:
         return self._params.topics
 
@@ -165,12 +172,12 @@ def _folded(reading: TopicReading, tol: float, block: Block) -> Array:
 
 
 def _log_likelihood(reading: TopicReading, block: Block) -> Array:
-    """Of the words of documents that were folded in, zero for words that no topic has."""
+    """Of the words of documents that were folded in; -inf with a word that no topic has."""
     theta = _folded(reading, 1e-6, block)
     X = counts_of(block).matrix
     out = np.zeros(block.n_rows)
     for i in range(block.n_rows):
         row = slice(X.indptr[i], X.indptr[i + 1])
-        with np.errstate(divide="ignore"):
-            out[i] = X.data[row] @ np.log(reading.words[X.indices[row]] @ theta[i])
+        # a stored zero is no word: 0 ln 0 = 0
+        out[i] = xlogy(X.data[row], reading.words[X.indices[row]] @ theta[i]).sum()
     return out

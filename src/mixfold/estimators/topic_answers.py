@@ -16,6 +16,8 @@ from mixfold.models.topics.records import counts_of
 from mixfold.models.topics.use import Complete
 
 _METHODS = {"method": (rule.one_of(["completion", "bound"]),)}
+_WORDS = {"n_words": (rule.integer(0),)}
+_DRAWS = {"n_samples": (rule.integer(1),), "length": (rule.number(0),)}
 
 
 class TopicAnswers:
@@ -86,6 +88,7 @@ class TopicAnswers:
             Names of the columns; None takes ``feature_names_in_``, or the numbers of the columns.
         """
         check_is_fitted(self)
+        rule.check(type(self).__name__ + ".top_words", {"n_words": n_words}, _WORDS)
         names = self._names(vocabulary)
         order = np.argsort(-self.topics_, axis=1, kind="stable")[:, :n_words]
         return [[names[j] for j in row] for row in order]
@@ -111,7 +114,15 @@ class TopicAnswers:
         lengths = np.concatenate([rows for rows, _ in parts])
         words = np.sum([columns for _, columns in parts], axis=0)
         used, names = words > 0, self._names(vocabulary)
+        if not used.any():
+            raise ValueError("X has no document with a word")
         topics = self.topics_[:, used]
+        absent = np.flatnonzero(topics.sum(axis=1) == 0)
+        if absent.size:
+            raise ValueError(
+                f"no word of topic {absent[0]} occurs in X, so that it has no place in the map; "
+                "give the documents of the fit"
+            )
         return {
             "topic_term_dists": topics / topics.sum(axis=1, keepdims=True),
             "doc_topic_dists": shares[lengths > 0],
@@ -119,6 +130,13 @@ class TopicAnswers:
             "vocab": [str(name) for name, one in zip(names, used, strict=True) if one],
             "term_frequency": words[used],
         }
+
+
+def check_draws(model: Any, n_samples: Any, length: Any) -> None:
+    """Whether ``sample`` can draw so many documents of such a length."""
+    check_is_fitted(model)
+    given = {"n_samples": n_samples, "length": length}
+    rule.check(type(model).__name__ + ".sample", given, _DRAWS)
 
 
 def _totals(bounds: Callable[[Block], Array], block: Block) -> Array:

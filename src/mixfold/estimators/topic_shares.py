@@ -10,10 +10,10 @@ from mixfold.contracts import Array
 
 
 def topic_shares(model: Any) -> Array | None:
-    """Shares of the topics in the tokens of the fit, (K,); None if the model does not keep them.
+    """Shares of the topics in the tokens of the fit, (K,); None if no step of it was made.
 
     Posteriors of topics are counts of tokens on top of a prior. Topics by maximum likelihood are
-    probabilities only: their shares are those of the documents that are asked about.
+    probabilities only: the shares are kept beside them.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def topic_shares(model: Any) -> Array | None:
     """
     prior = getattr(model, "topic_word_prior_", None)
     if prior is None:
-        return None
+        return getattr(model, "topic_shares_", None)
     tokens = np.maximum(model.components_ - prior, 0.0).sum(axis=1)
     total = tokens.sum()
     return np.asarray(tokens / total) if total > 0 else np.full(len(tokens), 1.0 / len(tokens))

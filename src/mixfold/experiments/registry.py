@@ -37,6 +37,11 @@ EXPERIMENTS = {
     "mlit-table": Entry(
         "mlit_table", "Classifiers of mixtures under transformations (source 001, table 4)"
     ),
+    "nlmf": Entry("nlmf", "Digits by one factor layer and by two (source 002, tables 5.1-5.3)"),
+    "nlmf-generation": Entry(
+        "nlmf_generation", "Digits that such layers make (source 002, section 5.3.1)"
+    ),
+    "dbn": Entry("dbn", "Digits by a deep belief net (source 002, section 4.1)"),
     "digits-mixtures": Entry(
         "digits_mixtures", "Gaussian mixtures on twos and threes (source 003, figures 13-15)"
     ),

@@ -1,11 +1,14 @@
 """Pictures of fitted models: small functions that draw on a matplotlib ``Axes``."""
 
 from mixfold.plots.chains import plot_chains, plot_similarity
+from mixfold.plots.codebooks import plot_codebook
 from mixfold.plots.discriminant import plot_discriminant
 from mixfold.plots.document_clusters import plot_cluster_topics, plot_document_clusters
 from mixfold.plots.ellipses import plot_ellipses
+from mixfold.plots.generated import plot_generated
 from mixfold.plots.images import plot_factors, plot_images, plot_reconstructions
 from mixfold.plots.latents import plot_latents
+from mixfold.plots.mistakes import plot_misclassified
 from mixfold.plots.selection import plot_criterion, plot_search
 from mixfold.plots.topics import plot_topics
 from mixfold.plots.trace import plot_objective
@@ -13,13 +16,16 @@ from mixfold.plots.trace import plot_objective
 __all__ = [
     "plot_chains",
     "plot_cluster_topics",
+    "plot_codebook",
     "plot_criterion",
     "plot_discriminant",
     "plot_document_clusters",
     "plot_ellipses",
     "plot_factors",
+    "plot_generated",
     "plot_images",
     "plot_latents",
+    "plot_misclassified",
     "plot_objective",
     "plot_reconstructions",
     "plot_search",

@@ -10,11 +10,11 @@ import numpy as np
 from mixfold.contracts import Array
 from mixfold.metrics import signal_to_error_ratio
 from mixfold.plots.sheet import Tile, draw_sheet
+from mixfold.plots.stacks import Scale, colour_ends, image_stack, side_by_side
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Scale = Literal["shared", "own"] | tuple[float, float]
 # Means (K, D), loadings (D, d) of each component, labels of the components.
 _Parameters = tuple[Array, list[Array], list[str]]
 
@@ -71,15 +71,15 @@ def plot_images(
     20
     >>> plt.close(ax.figure)
     """
-    stack = _stack("images", images, shape, order)
+    stack = image_stack("images", images, shape, order)
     if titles is not None and len(titles) != len(stack):
         raise ValueError(
             f"titles must be one for each of the {len(stack)} images; got {len(titles)}."
         )
-    columns = _columns(columns, len(stack), shape)
+    columns = side_by_side(columns, len(stack), shape)
     tiles = [
         Tile(*divmod(i, columns), image, limits, cmap, "" if titles is None else str(titles[i]))
-        for i, (image, limits) in enumerate(zip(stack, _limits(stack, scale), strict=True))
+        for i, (image, limits) in enumerate(zip(stack, colour_ends(stack, scale), strict=True))
     ]
     return draw_sheet(tiles, ax=ax)
 
@@ -142,13 +142,13 @@ def plot_factors(
     means, loadings, labels = _parameters(model, components)
     chosen = [_columns_of(W, factors) for W in loadings]
     drawn = [
-        _stack("the loadings of the model", W[:, columns].T, shape, order)
+        image_stack("the loadings of the model", W[:, columns].T, shape, order)
         for W, columns in zip(loadings, chosen, strict=True)
     ]
     largest = max((float(np.abs(d).max(initial=0)) for d in drawn), default=0.0)
-    averages = _stack("the means of the model", means, shape, order)
+    averages = image_stack("the means of the model", means, shape, order)
     tiles = []
-    for k, limits in enumerate(_limits(averages, "shared")):
+    for k, limits in enumerate(colour_ends(averages, "shared")):
         tiles.append(Tile(k, 0, averages[k], limits, cmap, "" if k else "mean"))
         for j, image in enumerate(drawn[k]):
             end = (largest if scale == "shared" else float(np.abs(image).max())) or 1.0
@@ -215,70 +215,18 @@ def plot_reconstructions(
     named = X_hat if isinstance(X_hat, Mapping) else {"reconstruction": X_hat}
     if not named:
         raise ValueError("X_hat is empty; give at least one reconstruction to draw.")
-    originals = _stack("X", X, shape, order)
-    rebuilt = [_stack(f"X_hat ({name})", value, shape, order) for name, value in named.items()]
+    originals = image_stack("X", X, shape, order)
+    rebuilt = [image_stack(f"X_hat ({name})", value, shape, order) for name, value in named.items()]
     ratios = [np.asarray(signal_to_error_ratio(X, v, per_row=True)) for v in named.values()]
-    columns = _columns(10 if columns is None else columns, len(originals), shape)
+    columns = side_by_side(10 if columns is None else columns, len(originals), shape)
     tiles = []
-    for i, limits in enumerate(_limits(originals, scale)):
+    for i, limits in enumerate(colour_ends(originals, scale)):
         band, column = divmod(i, columns)
         row = band * (len(named) + 1)
         tiles.append(Tile(row, column, originals[i], limits, cmap))
         for j, (stack, ratio) in enumerate(zip(rebuilt, ratios, strict=True), 1):
             tiles.append(Tile(row + j, column, stack[i], limits, cmap, f"{ratio[i]:.1f} dB"))
     return draw_sheet(tiles, ["original", *map(str, named)], ax=ax)
-
-
-def _stack(name: str, value: Any, shape: tuple[int, int], order: str) -> Array:
-    """The rows of a matrix as images, of shape (n, height, width)."""
-    if len(shape) != 2 or min(shape) < 1:
-        raise ValueError(f"shape must be (height, width), both at least 1; got {shape!r}.")
-    if hasattr(value, "toarray"):
-        raise TypeError(f"{name} must be dense; got a sparse matrix. Pass rows with .toarray().")
-    matrix = np.asarray(value, dtype=float)
-    if matrix.ndim != 2:
-        raise ValueError(
-            f"{name} must have shape (n, height * width), an image in each row; got {matrix.shape}."
-            + (" For a single image pass images[None]." if matrix.ndim == 1 else "")
-        )
-    height, width = shape
-    if matrix.shape[1] != height * width:
-        raise ValueError(
-            f"shape: {height} x {width} is {height * width} pixels, but {name} has "
-            f"{matrix.shape[1]} columns. Pass the (height, width) of an image."
-        )
-    if order not in ("C", "F"):
-        raise ValueError(f"order must be 'C' or 'F'; got {order!r}.")
-    if order == "F":
-        return matrix.reshape(-1, width, height).transpose(0, 2, 1)
-    return matrix.reshape(-1, height, width)
-
-
-def _columns(columns: int | None, n: int, shape: tuple[int, int]) -> int:
-    if columns is None:
-        return max(1, min(n, round(np.sqrt(1.5 * n * shape[0] / shape[1]))))
-    if columns < 1:
-        raise ValueError(f"columns must be at least 1; got {columns}.")
-    return min(columns, max(1, n))
-
-
-def _limits(stack: Array, scale: Any) -> list[tuple[float, float]]:
-    """Values of the darkest and the lightest colour of each image."""
-    if len(stack) == 0:
-        raise ValueError("There is no image to draw: the matrix has no rows.")
-    if not isinstance(scale, str):
-        low, high = map(float, scale)
-        if not low < high:
-            raise ValueError(f"scale must be (low, high) with low < high; got {scale!r}.")
-        return [(low, high)] * len(stack)
-    if scale not in ("shared", "own"):
-        raise ValueError(f"scale must be 'shared', 'own' or (low, high); got {scale!r}.")
-    known = np.isfinite(stack)
-    axes = (1, 2) if scale == "own" else (0, 1, 2)
-    low = np.min(stack, axis=axes, keepdims=True, where=known, initial=np.inf)
-    high = np.max(stack, axis=axes, keepdims=True, where=known, initial=-np.inf)
-    ends = np.where(low <= high, [low, high], [[[[0.0]]], [[[1.0]]]])[..., 0, 0]
-    return [(float(a), float(b)) for a, b in np.broadcast_to(ends, (2, len(stack))).T]
 
 
 def _parameters(

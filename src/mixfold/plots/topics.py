@@ -52,7 +52,7 @@ def plot_topics(
     -------
     list of matplotlib.axes.Axes
         In the order of the topics. Bars are probabilities on one scale for all panels; titles tell
-        the number of a topic and its share in the words of the fit, where the model keeps it.
+        the number of a topic and its share in the words of the fit.
 
     Examples
     --------

@@ -169,14 +169,57 @@ def test_steps_of_the_smoothing_climb(rng: np.random.Generator) -> None:
     assert near[1] > max(near[0], near[2])
 
 
+def test_priors_that_would_be_infinite_are_held(rng: np.random.Generator) -> None:
+    """Documents that are all the same, and words that are all as frequent."""
+    X = np.ones((20, 6))
+    alike = TopicParams(40 / 6 + rng.uniform(0, 0.1, (3, 6)), np.full(3, 5.0), 0.5)
+    result = run(LDAModel(alike), X, 600)
+    assert 55 < result.params.prior.sum() <= 60  # ten times the tokens of a document
+    assert 300 < 6 * result.params.smoothing <= 10 * 40  # and those of a topic
+    last = run(LDAModel(result.params, patience=-1), X, 5)
+    np.testing.assert_array_equal(last.params.prior, result.params.prior)
+    assert [event.kind for event in result.events] == ["flat"]
+    assert "documents hardly differ" in result.events[0].message
+    assert (np.diff(result.trace) > -1e-8 * abs(result.objective)).all()
+    # of a batch, part of no step
+    gamma = np.full((5, 3), 2.0) + result.params.prior
+    logs = np.append(psi(gamma).sum(axis=0), psi(gamma.sum(axis=1)).sum())
+    held = damped_prior(result.params.prior, logs, 5, 0.5, 60.0)
+    np.testing.assert_allclose(held, result.params.prior)
+    assert damped_prior(result.params.prior, logs, 5, 0.5).sum() > held.sum()
+
+
+def test_a_step_of_a_batch_by_hand(rng: np.random.Generator) -> None:
+    """Words and smoothing from all that was blended, the prior of documents by the batch."""
+    params = start(rng, TINY, 2)
+    model = LDAModel(params, patience=0).of_batches()
+    batch = model.expect(model.prepare(params), Block(sparse.csr_array(TINY)), None)
+    stream = batch.scale(7.0)
+    got = model.stochastic(params, stream, batch, 0.3)
+    b = topic_smoothing(params.smoothing, stream.words)
+    assert b != params.smoothing and got.smoothing == b
+    np.testing.assert_allclose(got.topics, b + stream.words.T)
+    whole = document_prior(params.prior, batch.logs, batch.documents)
+    wanted = np.exp(0.7 * np.log(params.prior) + 0.3 * np.log(whole))
+    np.testing.assert_allclose(got.prior, wanted)
+    kept = LDAModel(params, False, False).of_batches().stochastic(params, stream, batch, 0.3)
+    assert kept.prior is params.prior and kept.smoothing == params.smoothing
+
+
 # ------------------------------------------------ what is no count
 
 
 def test_missing_and_negative_counts_are_refused() -> None:
-    with pytest.raises(ValueError, match="rows 5 to 6 of X lack entries"):
-        counts_of(Block(np.array([[1.0, np.nan], [0, 1]]), 5, complete=False))
-    with pytest.raises(ValueError, match=r"Negative values in data.*-2"):
-        counts_of(Block(np.array([[1.0, -2.0]])))
+    holed = np.array([[0.0, 1, 0], [2, 0, np.nan], [-1, np.inf, np.nan]])
+    where = r"row 6, column 2 \(both counted from 0\)"
+    for X in (holed, sparse.csr_array(holed)):
+        with pytest.raises(ValueError, match=rf"lacks the entry \(NaN\) of {where}.*put 0"):
+            counts_of(Block(X, 5, complete=False))
+    with pytest.raises(ValueError, match=r"Negative values in data.*-2 in row 0, column 1"):
+        counts_of(Block(np.array([[1.0, -2.0], [np.inf, -3.0]])))
+    with pytest.raises(ValueError, match="infinity in row 1, column 0"):
+        counts_of(Block(np.array([[1.0, 2.0], [np.inf, 3.0]])))
+    assert counts_of(Block(np.array([[1.0, 2.0]]), complete=False)).lengths == [3]
 
 
 def test_update_needs_no_data(rng: np.random.Generator) -> None:

@@ -17,6 +17,7 @@ from mixfold.models.topics.pcp import PCPModel
 from mixfold.models.topics.pcp_mean_field import DocumentTopics, MeanField
 from mixfold.models.topics.pcp_records import PCPParams, cluster_term, expected_reading
 from mixfold.models.topics.pcp_structured import Structured, all_clusters, listed_clusters
+from mixfold.models.topics.priors import counted_prior, topic_smoothing
 from mixfold.models.topics.records import TopicParams, counts_of
 from mixfold.testing import Case, laws
 
@@ -234,16 +235,46 @@ def test_empty_clusters_are_dropped_and_the_others_keep_their_names():
     model = PCPModel((params,))
     case = Case(model, X)
     stats = case.stats(params)
-    stats.clusters[1] = 9e-4
+    stats.clusters[1] = 0.09  # of a document
     update = case.update(params, stats)
     assert update.params.ids.tolist() == [0, 2, 3]
     assert update.params.n_clusters == 4
     assert not update.monotone
     assert [e.kind for e in update.events] == ["pruned"]
     np.testing.assert_allclose(update.params.weights, params.alpha / 4 + stats.clusters[[0, 2, 3]])
+    later = case.stats(update.params)
+    again = case.update(update.params, later).params
+    np.testing.assert_allclose(again.weights, params.alpha / 4 + later.clusters)
     # a stream keeps them: its sums of batches have a place for each
     assert len(case.update(params, stats).params.ids) == 3
     assert len(model.of_batches(100.0).update(params, stats, Context(None, None)).params.ids) == 4
+
+
+@pytest.mark.parametrize("learn", [True, False])
+def test_a_step_of_the_priors_by_hand(learn):
+    X, params = corpus(13, 20, 6), drawn(13, 4, 3, 6, 20)
+    model = PCPModel((params,), learn_prior=learn, learn_smoothing=learn, patience=2)
+    stats = Case(model, X).stats(params)
+    early, first, later = (model.update(params, stats, Context(None, None, i)) for i in (2, 3, 4))
+    # nothing that was gained before the priors move says how much there is to gain
+    assert [step.monotone for step in (early, first, later)] == [not learn, not learn, True]
+    assert early.params.words.prior is params.words.prior and early.params.words.smoothing == 0.4
+    prior, b = params.words.prior, 0.4
+    if learn:
+        prior, b = counted_prior(prior, stats.centres), topic_smoothing(b, stats.words)
+    np.testing.assert_allclose(later.params.words.prior, prior)
+    assert later.params.words.smoothing == pytest.approx(b)
+    np.testing.assert_allclose(later.params.centres, prior + stats.centres)
+    np.testing.assert_allclose(later.params.words.topics, b + stats.words.T)
+
+
+def test_of_many_clusters_only_those_without_documents_are_dropped():
+    X, params = corpus(14, 30, 6), drawn(14, 120, 3, 6, 30)
+    case = Case(PCPModel((params,)), X)
+    stats = case.stats(params)
+    stats.clusters[:] = 1.0
+    stats.clusters[:3] = 9e-4, 2e-3, 0.09
+    assert case.update(params, stats).params.ids.tolist() == [*range(1, 120)]
 
 
 def test_the_last_cluster_stays_however_light():

@@ -79,8 +79,9 @@ def test_a_fit_crosses_the_plateau_by_a_merger(rng):
     tables = np.array([[0.45, 0.45, 0.05, 0.05], [0.05, 0.05, 0.45, 0.45]])
     X = np.array([rng.multinomial(20, tables[i % 2]) for i in range(80)], float)
     first = replace(params(*ALIKE), centres=0.5 + np.array(ALIKE[0]) * 4)
-    model, source = PCPModel((first,)), open_source(X)
-    plan = Plan(tol=1e-2, max_iter=100, n_candidates=1)
+    # with more steps, or priors that are learned, it gets there by itself
+    model, source = PCPModel((first,), learn_prior=False, learn_smoothing=False), open_source(X)
+    plan = Plan(tol=3e-2, max_iter=100, n_candidates=1)
     plain = fit(model, source, Serial(), plan)
     moved = fit(model, source, Serial(), replace(plan, moves=5))
     assert len(plain.params.weights) > 2  # or this test says nothing

@@ -81,8 +81,13 @@ def test_penalised_likelihood_climbs(rng, X: np.ndarray, extra: float) -> None:
     model = PLSIModel(params, memory=Memory())
     values = []
     for _ in range(100):
+        before = model.memory.recall(0, (len(X), 3))
         new, stats, _ = stepped(model, params, X)
         values.append(model.objective(params, stats))
+        if before is not None:
+            literal = (X * np.log(before @ params.topics)).sum() + extra * np.log(before).sum()
+            literal += 0.2 * np.log(params.topics).sum()
+            assert values[-1] == pytest.approx(literal)
         params = new
     assert (np.diff(values) > -1e-9).all()
 

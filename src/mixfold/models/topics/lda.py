@@ -9,10 +9,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from mixfold.contracts import Array, Block, Context, Pilot, RowRandom, Update
+from mixfold.contracts import Array, Block, Context, Event, Pilot, RowRandom, Update
 from mixfold.math.topic_sweeps import dirichlet_rows, dirichlet_terms, expected_words
 from mixfold.models.topics.memory import Memory
-from mixfold.models.topics.priors import damped_prior, document_prior, topic_smoothing
+from mixfold.models.topics.priors import (
+    damped_prior,
+    document_prior,
+    largest_prior,
+    topic_smoothing,
+)
 from mixfold.models.topics.records import Counts, TopicParams, TopicSums, counts_of
 
 
@@ -26,7 +31,7 @@ class TopicReading:
 
 @dataclass(frozen=True, slots=True)
 class LDAModel:
-    """``first`` is the start. Priors are learned from step ``patience`` on.
+    """``first`` is the start. Priors are learned after step ``patience``.
 
     A document has up to ``sweeps`` inner steps, or ``again`` if the last pass is remembered: the
     topics move too, so that it does not pay to settle it in each pass.
@@ -71,15 +76,18 @@ class LDAModel:
     ) -> Update[TopicParams]:
         """The posterior of the topics, and a step of their priors."""
         prior, smoothing = params.prior, params.smoothing
-        words = stats.words
-        if context.iteration > self.patience and self.learn_prior:
-            prior = document_prior(prior, stats.logs, stats.documents)
-        if context.iteration > self.patience and self.learn_smoothing:
-            smoothing = topic_smoothing(smoothing, words)
-        topics = np.ascontiguousarray(words.T) + smoothing
-        # when the priors begin to move, gains of earlier steps say nothing of later ones
-        steady = context.iteration != self.patience + 1
-        return Update(TopicParams(topics, prior, smoothing), monotone=steady)
+        learn = context.iteration > self.patience
+        if learn and self.learn_prior and stats.documents > 0:
+            prior = document_prior(prior, stats.logs, stats.documents, _largest(stats))
+        if learn and self.learn_smoothing:
+            smoothing = topic_smoothing(smoothing, stats.words)
+        fresh = TopicParams(np.ascontiguousarray(stats.words.T) + smoothing, prior, smoothing)
+        held = _held(params, fresh, context.iteration) if learn and self.learn_prior else ()
+        # until the priors move, gains say nothing of later ones: no fit ends before
+        steady = context.iteration > self.patience + 1
+        return Update(
+            fresh, held, monotone=steady or not (self.learn_prior or self.learn_smoothing)
+        )
 
     def objective(self, params: TopicParams, stats: TopicSums) -> float:
         """The bound on the log evidence."""
@@ -102,7 +110,7 @@ class LDAModel:
         blended is of other priors, and draws it back to them."""
         prior, smoothing = params.prior, params.smoothing
         if self.learn_prior:
-            prior = damped_prior(prior, batch.logs, batch.documents, rate)
+            prior = damped_prior(prior, batch.logs, batch.documents, rate, _largest(batch))
         if self.learn_smoothing:
             smoothing = topic_smoothing(smoothing, stream.words)
         return TopicParams(np.ascontiguousarray(stream.words.T) + smoothing, prior, smoothing)
@@ -132,6 +140,22 @@ def terms(gamma: Array, prior: Array, weight: Array) -> tuple[Array, Array]:
     """What the bounds of documents have besides tokens, and sums; see ``dirichlet_terms``."""
     out, logs = dirichlet_terms(gamma, prior, weight)  # type: ignore[no-untyped-call]
     return out, logs
+
+
+def _largest(stats: TopicSums) -> float:
+    """Of the sums of priors of these documents."""
+    return largest_prior(stats.tokens / stats.documents, stats.words.shape[1])
+
+
+def _held(before: TopicParams, now: TopicParams, iteration: int) -> tuple[Event, ...]:
+    """The same prior again: it would have gone on to infinity."""
+    if now.prior is not before.prior or len(now.prior) == 1:
+        return ()
+    message = (
+        "documents hardly differ in their shares of topics: their prior was held at a sum of "
+        f"{now.prior.sum():.4g}, many times the words of a document; fewer topics would say as much"
+    )
+    return (Event("flat", message, iteration),)
 
 
 def outside(gamma: Array, prior: Array) -> Array:

@@ -14,7 +14,7 @@ import numpy as np
 
 from mixfold.contracts import Array, Block, Context, Event, Pilot, RowRandom, Update
 from mixfold.models.topics.lda import topic_term
-from mixfold.models.topics.pcp_merges import mergers
+from mixfold.models.topics.pcp_merges import MOST_CLUSTERS, mergers
 from mixfold.models.topics.pcp_records import (
     PCPParams,
     PCPReading,
@@ -26,8 +26,9 @@ from mixfold.models.topics.pcp_structured import Structured
 from mixfold.models.topics.priors import counted_prior, topic_smoothing
 from mixfold.models.topics.records import Counts, TopicParams, counts_of
 
-# weight of a cluster below which it is dropped
-LEAST_WEIGHT = 1e-3
+# weight of a cluster below which it is dropped; where clusters are few, of one that is on its way
+# out: it gains too little by that for a fit to wait until it is gone
+LEAST_WEIGHT, LEAST_OF_FEW = 1e-3, 0.1
 
 
 class Inference(Protocol):
@@ -74,7 +75,8 @@ class PCPModel:
         """Posteriors of clusters and topics, and a step of their priors."""
         kept = np.ones(len(stats.clusters), bool)
         if self.total is None:
-            kept = stats.clusters >= min(LEAST_WEIGHT, float(stats.clusters.max()))
+            least = LEAST_OF_FEW if len(kept) <= MOST_CLUSTERS else LEAST_WEIGHT
+            kept = stats.clusters >= min(least, float(stats.clusters.max()))
         else:
             stats = stats.scale(self.total / stats.documents)
         centres, prior, b = stats.centres[kept], params.words.prior, params.words.smoothing
@@ -89,7 +91,11 @@ class PCPModel:
             words=TopicParams(np.ascontiguousarray(stats.words.T) + b, prior, b),
             ids=params.ids[kept],
         )
-        return Update(fresh, _dropped(kept, context.iteration), monotone=bool(kept.all()))
+        # until the priors move, gains say nothing of later ones: no fit ends before
+        steady = context.iteration > self.patience + 1
+        steady = steady or not (self.learn_prior or self.learn_smoothing)
+        events = _dropped(kept, context.iteration)
+        return Update(fresh, events, monotone=steady and bool(kept.all()))
 
     def moves(
         self, params: PCPParams, stats: PCPSums, pilot: Pilot, rng: np.random.Generator

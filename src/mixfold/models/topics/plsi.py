@@ -76,10 +76,14 @@ class PLSIModel:
         mass = tokens.sum(axis=1, keepdims=True)
         # a topic that no token wants stays as it is
         topics = np.where(mass > 0, tokens / np.where(mass > 0, mass, 1.0), params.topics)
-        return Update(
-            TopicParams(np.ascontiguousarray(topics), params.prior, params.smoothing),
-            monotone=self.power == 1.0,
+        used = stats.words.sum(axis=0)
+        fresh = TopicParams(
+            np.ascontiguousarray(topics),
+            params.prior,
+            params.smoothing,
+            used / max(used.sum(), 1e-300),
         )
+        return Update(fresh, monotone=self.power == 1.0)
 
     def objective(self, params: TopicParams, stats: TopicSums) -> float:
         if params.smoothing == 0:

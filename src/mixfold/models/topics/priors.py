@@ -13,18 +13,34 @@ from mixfold.contracts import Array
 from mixfold.math.topic_sweeps import digamma_rise
 
 LEAST = 2e-3
+# a prior that outweighs what it is the prior of so many times: what more there were says nothing
+OUTWEIGHED = 10.0
 
 
-def document_prior(prior: Array, logs: Array, documents: float) -> Array:
-    """A step of a vector prior from sums of psi(gamma_k) and of psi(sum gamma), (K + 1,)."""
+def largest_prior(tokens: float, parts: int) -> float:
+    """The sum of a prior of ``parts`` numbers, of something that has ``tokens`` on average.
+
+    Where nothing differs the best prior is infinite, and steps towards it never end.
+    """
+    return OUTWEIGHED * max(tokens, float(parts))
+
+
+def document_prior(prior: Array, logs: Array, documents: float, most: float = np.inf) -> Array:
+    """A step of a vector prior from sums of psi(gamma_k) and of psi(sum gamma), (K + 1,).
+
+    The prior is kept where the step would take its sum beyond ``most``.
+    """
     up = logs[:-1] - documents * psi(prior)
     down = logs[-1] - documents * psi(prior.sum())
-    return np.asarray(np.maximum(prior * up / max(down, 1e-300), LEAST))
+    fresh = np.asarray(np.maximum(prior * up / max(down, 1e-300), LEAST))
+    return prior if most < fresh.sum() > prior.sum() else fresh
 
 
-def damped_prior(prior: Array, logs: Array, documents: float, rate: float) -> Array:
+def damped_prior(
+    prior: Array, logs: Array, documents: float, rate: float, most: float = np.inf
+) -> Array:
     """Part of a step: of a batch that stands for more documents than it has."""
-    step = document_prior(prior, logs, documents)
+    step = document_prior(prior, logs, documents, most)
     return np.asarray(prior * (step / prior) ** rate)
 
 
@@ -39,8 +55,12 @@ def counted_prior(prior: Array, rows: Array, steps: int = 5) -> Array:
 
 
 def topic_smoothing(b: float, words: Array) -> float:
-    """A step of the symmetric prior of topics from tokens (D, K) by word and topic."""
-    D = len(words)
+    """A step of the symmetric prior of topics from tokens (D, K) by word and topic.
+
+    It is kept where the step would take it beyond the largest.
+    """
+    D, K = words.shape
     up = float(digamma_rise(words, b))  # type: ignore[no-untyped-call]
     down = D * float((psi(words.sum(axis=0) + D * b) - psi(D * b)).sum())
-    return max(b * up / down, LEAST) if down > 0 else b
+    fresh = max(b * up / down, LEAST) if down > 0 else b
+    return b if largest_prior(float(words.sum()) / K, D) < D * fresh > D * b else fresh

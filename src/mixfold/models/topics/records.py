@@ -18,12 +18,14 @@ class TopicParams:
 
     LDA: topics are the parameters of a Dirichlet posterior, the others those of Dirichlet priors.
     pLSI: topics are probabilities; prior and smoothing are tokens added to each topic of a
-    document and to each word of a topic.
+    document and to each word of a topic; ``shares`` (K,) of the topics in the tokens that they were
+    learned from, None for those of a start.
     """
 
     topics: Array
     prior: Array
     smoothing: float
+    shares: Array | None = None
 
 
 @record
@@ -53,19 +55,30 @@ class Counts:
     matrix: Any
 
 
+def _refuse(X: Any, data: Array, start: int) -> None:
+    """Say which entry is no count, and what to do."""
+    missing, negative = np.isnan(data), data < 0
+    wrong = missing if missing.any() else negative if negative.any() else np.isinf(data)
+    first = int(np.argmax(wrong))
+    row = start + int(np.searchsorted(X.indptr, first, side="right")) - 1
+    where = f"row {row}, column {X.indices[first]} (both counted from 0)"
+    if missing.any():
+        raise ValueError(
+            f"X lacks the entry (NaN) of {where}; counts must be complete: put 0 where a word does "
+            "not occur"
+        )
+    if negative.any():
+        raise ValueError(
+            f"Negative values in data: X holds {data[first]:g} in {where}; counts are 0 or more"
+        )
+    raise ValueError(f"X holds infinity in {where}; counts are finite")
+
+
 def counts_of(block: Block) -> Counts:
     """A block of counts; what is not a count is an error."""
     X = block.X if sparse.issparse(block.X) else sparse.csr_array(block.X)
     data = np.asarray(X.data, np.float64)
-    if not block.complete or np.isnan(data).any():
-        raise ValueError(
-            f"rows {block.rows.start} to {block.rows.stop - 1} of X lack entries (NaN); counts "
-            "must be complete: put 0 where a word does not occur"
-        )
-    if (data < 0).any():
-        raise ValueError(
-            f"Negative values in data: X holds {data.min():g} in rows {block.rows.start} to "
-            f"{block.rows.stop - 1}; counts are 0 or more"
-        )
+    if not (np.isfinite(data) & (data >= 0)).all():
+        _refuse(X, data, block.start)
     lengths = np.asarray(X.sum(axis=1), np.float64).ravel()
     return Counts(X.indptr, X.indices, data, block.weights() * (lengths > 0), lengths, X)

@@ -12,6 +12,9 @@ from scipy import sparse
 from mixfold.contracts import Array, Block, Stats
 from mixfold.models.topics.records import counts_of
 
+# tokens of a document from which numpy draws
+_MOST_DRAWN = 1e9
+
 
 @dataclass(frozen=True)
 class Completed(Stats):
@@ -26,7 +29,7 @@ def halved(block: Block, seed: int) -> tuple[Any, Any]:
     """The tokens of each document in two halves, drawn without replacement.
 
     The draw of a document depends on the seed and on its number among all, not on blocks. Counts
-    that are not whole are halved as they are.
+    that are not whole, or so many that chance does not matter, are halved as they are.
     """
     X = sparse.csr_array(counts_of(block).matrix)
     first = np.empty(X.nnz)
@@ -41,7 +44,7 @@ def halved(block: Block, seed: int) -> tuple[Any, Any]:
 
 def _half(counts: Array, rng: np.random.Generator) -> Array:
     whole = np.rint(counts)
-    if not np.array_equal(whole, counts):
+    if not np.array_equal(whole, counts) or whole.sum() >= _MOST_DRAWN:
         return np.asarray(counts / 2)
     colors = whole.astype(np.int64)
     total = int(colors.sum())

@@ -28,6 +28,10 @@ _EVENTS = {
     ),
     "drop": ("A component lost its rows and was dropped", "Fewer components"),
     "empty": ("A component was left without rows", "Fewer components"),
+    "flat": (
+        "Documents hardly differ in their topics; the prior of their shares was held",
+        "Fewer topics",
+    ),
     "fall": (
         "The objective fell at a step, beyond rounding",
         "Look at the curve; scale the columns, or use float64",
