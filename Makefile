@@ -2,6 +2,7 @@
 #   make demo    fit mixtures to built-in tables, print what was found, write two pictures
 #   make test    the tests and every example in a docstring
 #   make lint    ruff, mypy, import-linter
+#   make docs    the documentation in docs/_build/html, with every example run and every link checked
 #   make bench   time and memory against scikit-learn and oneDAL, in the same run
 #   make clean   remove the environment and everything that was built
 PYTHON ?= python3
@@ -13,7 +14,7 @@ PYTEST_ARGS ?= -n 2
 BENCH_ARGS  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint docs bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -31,11 +32,17 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	$(BIN)/python docs/check_site.py docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
 bench: $(VENV)/.bench
 	$(BIN)/python -m bench $(BENCH_ARGS)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf docs/_build docs/gallery docs/generated
 	rm -f mixfold-demo-*.png
 	find src tests bench -name __pycache__ -prune -exec rm -rf {} +
 
@@ -58,6 +65,11 @@ $(VENV)/.core: pyproject.toml | $(VENV)/.created
 $(VENV)/.dev: pyproject.toml | $(VENV)/.created
 	@echo "Installing mixfold and the tools that check it (a minute or two) ..."
 	@$(PIP) --editable '.[dev]'
+	@touch $@ $(VENV)/.core
+
+$(VENV)/.docs: pyproject.toml | $(VENV)/.created
+	@echo "Installing mixfold and what builds its documentation (a minute or two) ..."
+	@$(PIP) --editable '.[docs]'
 	@touch $@ $(VENV)/.core
 
 $(VENV)/.bench: pyproject.toml | $(VENV)/.created

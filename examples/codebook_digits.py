@@ -1,11 +1,14 @@
-"""New digits out of parts: a codebook of strokes, grouped by k-means, one stroke of each group.
+"""New digits out of parts
+==========================
+
+A codebook of strokes, grouped by k-means, and one stroke of each group.
 
 Non-negative matrix factorisation writes images of one digit as sums of parts. Parts that are alike
 are put into one group; a new image is the sum of one part of each group, chosen at random. So no
 two strokes that stand for each other are drawn together, and that is all that the generator knows:
 what goes with what it does not, as the picture shows. At most as many images can come out as there
 are choices; their mean is the sum of the centres of the groups, and their covariance the sum of the
-covariances within groups.
+covariances within groups. ::
 
     python examples/codebook_digits.py
     python examples/codebook_digits.py --digit 5 --groups 6
@@ -105,7 +108,7 @@ def main(digit: int, n_groups: int) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--digit", type=int, default=2, choices=range(10))
     parser.add_argument("--groups", type=int, default=8)
     options = parser.parse_args()

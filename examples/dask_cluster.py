@@ -1,7 +1,10 @@
-"""Rows on a Dask cluster: parameters travel to the rows, statistics come back.
+"""Rows on a Dask cluster
+=========================
+
+Parameters travel to the rows, statistics come back.
 
 Needs ``pip install 'mixfold[dask]'``. The cluster is two processes of this machine; with the
-address of yours in ``Client(...)`` nothing else changes.
+address of yours in ``Client(...)`` nothing else changes. ::
 
     python examples/dask_cluster.py
 """
@@ -28,7 +31,7 @@ def rows() -> da.Array:
 def main() -> None:
     with (
         LocalCluster(
-            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+            n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
         ) as cluster,
         Client(cluster) as client,
     ):

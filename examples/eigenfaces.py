@@ -1,12 +1,15 @@
-"""Images as a few factors: the sheet of factors, denoising, holes filled, images never seen.
+"""Images as a few factors
+==========================
+
+The sheet of factors, denoising, holes filled, images never seen.
 
 Without data it takes scikit-learn's digits. Faces are the classical choice: give an .npz file with
-an array ``X`` of one image in each row and ``image_shape``, the height and width of an image.
+an array ``X`` of one image in each row and ``image_shape``, the height and width of an image. ::
 
     python examples/eigenfaces.py
     python examples/eigenfaces.py --data faces.npz
 
-It writes three pictures, eigenfaces-*.png, to the working directory.
+It writes three pictures, ``eigenfaces-*.png``, to the working directory.
 """
 
 from __future__ import annotations
@@ -88,6 +91,6 @@ def main(path: Path | None) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--data", type=Path, metavar="FILE.npz")
     main(parser.parse_args().data)

@@ -1,4 +1,7 @@
-"""What a mixture of Gaussians under linear transformations looks like: ridges, not hills.
+"""Ridges, not hills
+====================
+
+What a mixture of Gaussians under linear transformations looks like.
 
 MLiT sees rows x through a transformation Omega with fewer rows than x has entries, and scores them
 by a Gaussian of Omega x. Along the directions that Omega does not see the score stays the same:
@@ -10,7 +13,7 @@ That can be what tells classes apart. Two clouds lie along two lines of nearly t
 much longer than they are wide. The orthonormal variant of MLiT takes the direction of least
 variance of each class, and its ridge runs along the line of the class. From the other end of the
 spectrum, the axis of largest variance, it sees how far along its line a row is. Rows of the other
-class are nearer to the middle of that line than the rows of the class itself: worse than chance.
+class are nearer to the middle of that line than the rows of the class itself: worse than chance. ::
 
     python examples/gaussian_ridge.py
 

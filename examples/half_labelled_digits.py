@@ -1,9 +1,12 @@
-"""Digits of which few have a label: one plane for pixels and classes, and a classifier inside it.
+"""Digits of which few have a label
+===================================
+
+One plane for pixels and classes, and a classifier inside it.
 
 Threes and nines as images of 8 x 8 pixels; every tenth has a label. Principal axes do not know what
 the labels are; supervised PPCA with a small output noise turns the axes towards them, and a mixture
 of factor models puts a line between the classes into the latent plane. Half of all digits are shown
-to the fits, the other half judges them.
+to the fits, the other half judges them. ::
 
     python examples/half_labelled_digits.py
 

@@ -1,7 +1,10 @@
-"""A folder of Parquet files, fitted by its path: at each step it is read in pieces.
+"""A folder larger than memory
+==============================
 
-python examples/larger_than_memory.py                  # 400,000 rows, some seconds
-python examples/larger_than_memory.py --rows 100000000 # more than memory: mind the disk
+A folder of Parquet files, fitted by its path: at each step it is read in pieces. ::
+
+    python examples/larger_than_memory.py                  # 400,000 rows, some seconds
+    python examples/larger_than_memory.py --rows 100000000 # more than memory: mind the disk
 """
 
 from __future__ import annotations
@@ -53,7 +56,7 @@ def main(folder: Path, n_rows: int) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=400_000)
     with tempfile.TemporaryDirectory() as place:
         main(Path(place), parser.parse_args().rows)

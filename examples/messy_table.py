@@ -1,6 +1,9 @@
-"""A table as it comes: a CSV file with holes and columns in odd units.
+"""A table as it comes
+======================
 
-How many groups are there? What stood in the holes? Which rows look odd? Run it with
+A CSV file with holes and columns in odd units.
+
+How many groups are there? What stood in the holes? Which rows look odd? Run it with ::
 
     python examples/messy_table.py
 """

@@ -1,9 +1,12 @@
-"""Two planes that cross: groups that have the same centre, and each a pair of factors of its own.
+"""Two planes that cross
+========================
+
+Groups that have the same centre, and each a pair of factors of its own.
 
 Rows of ten columns lie near one of two planes, some entries are missing. No distance between rows
 tells the planes apart, a mixture of probabilistic PCA does: it finds both, and where on its plane a
 row lies. One group is a ring and the other a square, so that the picture can be judged by eye: the
-few rows that are wrong lie where the planes cross.
+few rows that are wrong lie where the planes cross. ::
 
     python examples/mixture_of_factors.py
 

@@ -1,4 +1,7 @@
-"""A rolled-up sheet in the plane: which methods unroll it, which do not, and why.
+"""A rolled-up sheet in the plane
+=================================
+
+Which methods unroll it, which do not, and why.
 
 Points of a sheet that is rolled up in space, coloured by how far along the sheet they lie. PPCA
 turns and scales: the spiral stays a spiral. Kernel PCA with an RBF kernel bends space, but it
@@ -11,7 +14,7 @@ that does it and not the algorithm: kernel PCA of Isomap's distances, given as a
 unrolls the sheet as well.
 
 Unrolled means that a straight line through the plane tells how far along the sheet a point lies:
-the share of the variance that it tells stands above each picture.
+the share of the variance that it tells stands above each picture. ::
 
     python examples/swiss_roll.py
 

@@ -1,15 +1,18 @@
-"""Texts in a folder: what are they about, and which of them belong together?
+"""Topics and clusters of texts
+===============================
+
+A folder of texts: what are they about, and which of them belong together?
 
 Eight desks of a newspaper write about four subjects, each about two or three of them, and use words
 of every day besides. Nobody says who wrote what. PCP learns the subjects (topics of words) and the
 desks (clusters of texts) together, and how many desks there are: it begins with twenty clusters
 and drops those that nothing belongs to. There are more desks than subjects, which is where that
-helps: a desk is told by its blend of subjects, of which others have taught the words.
+helps: a desk is told by its blend of subjects, of which others have taught the words. ::
 
     python examples/topics_of_texts.py
 
 It writes topics-of-texts.png and clusters-of-texts.png to the working directory. The same from a
-terminal, for a folder of text files:
+terminal, for a folder of text files::
 
     mixfold fit letters/ --model pcp --components 20 --factors 5 --out letters.mixfold
     mixfold topics letters.mixfold

@@ -73,3 +73,9 @@ def test_misuse(X: np.ndarray) -> None:
         npmi_coherence([["a", "b"]], X)
     with pytest.raises(ValueError, match="no document with a word"):
         npmi_coherence([[0, 1]], np.zeros((3, 2)))
+
+
+def test_words_of_all_documents_go_together() -> None:
+    X = np.array([[1, 2, 0], [3, 1, 0], [1, 1, 1]])
+    assert npmi_coherence([[0, 1]], X, n_words=2) == pytest.approx(1)
+    assert npmi_coherence([[0, 2]], X, n_words=2) == pytest.approx(0)  # ln(p / p) says nothing

@@ -495,7 +495,7 @@ def test_a_cluster_finds_the_same_axes(rng: np.random.Generator) -> None:
     X = rng.normal(size=(1100, 4)) * [3, 2, 1, 0.5]
     X[:700, 0] += 4
     cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
     )
     with cluster, distributed.Client(cluster):
         lazy = array.from_array(X, chunks=(500, 4))

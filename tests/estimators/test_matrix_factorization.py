@@ -175,7 +175,7 @@ def test_dask_gives_as_good_a_fit(data) -> None:
     cluster = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
     settings = {"alpha": 0.1, "gamma": 0.3, "sigma2": 0.05, "random_state": 0, "tol": 1e-6}
     one = MatrixFactorization(3, **settings).fit(X, y)
-    with distributed.Client(**cluster, dashboard_address=None):
+    with distributed.Client(**cluster, dashboard_address="127.0.0.1:0"):
         two = MatrixFactorization(3, **settings, executor="dask").fit(X, y)
         agree = (one.predict(X) == two.predict(X)).mean()
     np.testing.assert_allclose(one.lower_bound_, two.lower_bound_, rtol=1e-3)
