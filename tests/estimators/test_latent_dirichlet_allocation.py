@@ -132,7 +132,8 @@ def test_dask_gives_the_same(X) -> None:
     distributed = pytest.importorskip("distributed")
     how = {"max_iter": 8, "tol": 0.0, "random_state": 0}
     cluster = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
-    with distributed.Client(**cluster, dashboard_address="127.0.0.1:0"), pytest.warns(ConvergenceWarning):
+    cluster["dashboard_address"] = "127.0.0.1:0"
+    with distributed.Client(**cluster), pytest.warns(ConvergenceWarning):
         there = LatentDirichletAllocation(K, executor="dask", **how).fit(X)
         here = LatentDirichletAllocation(K, **how).fit(X)
     # documents may begin anew in each pass there: the same optimum to the inner tolerance
