@@ -44,7 +44,7 @@ def test_tuning_makes_it_better(how: str, digits: Any, greedy: DeepBeliefNetwork
     assert after > (0.85 if how == "up-down" else before)
     names = ["layer 1", "layer 2"]
     names += ["up-down", "discriminative"] if how == "both" else [how]
-    assert tuned.n_epochs_ == dict.fromkeys(names, 15)
+    assert tuned.n_epochs_ == {**dict.fromkeys(names, 15), "chains": 10}
     proba = tuned.predict_proba(X[:50])
     np.testing.assert_allclose(proba.sum(axis=1), 1)
     np.testing.assert_array_equal(tuned.predict(X[:50]), proba.argmax(axis=1))
@@ -73,10 +73,30 @@ def test_classes_that_are_generated_are_recognised(digits: Any, greedy: DeepBeli
     )
 
 
+def test_chains_that_persist_go_on_at_the_top(digits: Any, greedy: DeepBeliefNetwork) -> None:
+    X, y = digits
+    without = DeepBeliefNetwork((80, 80), fine_tune=None, chain_epochs=0, **QUICK)
+    without.fit(X[:1200], y[:1200])
+    # only the top has changed, and it still tells classes
+    np.testing.assert_array_equal(greedy.recognition_weights_[0], without.recognition_weights_[0])
+    assert not np.array_equal(greedy.top_weights_, without.top_weights_)
+    assert greedy.score(X[1200:], y[1200:]) > without.score(X[1200:], y[1200:]) - 0.03
+    assert "chains" not in without.n_epochs_
+
+
+def test_chains_begin_in_their_class(greedy: DeepBeliefNetwork, digits: Any) -> None:
+    X, y = digits
+    means = np.array([X[y == c].mean(axis=0) for c in range(10)])
+    drawn = greedy.generate(np.repeat(np.arange(10), 30), 300, n_steps=1, random_state=0)
+    drawn = drawn.reshape(10, 30, 64).mean(axis=1)
+    distances = ((drawn[:, None] - means) ** 2).sum(axis=2)
+    assert (distances.argmin(axis=1) == np.arange(10)).mean() > 0.8
+
+
 def test_layers_are_machines_of_the_units_below(digits: Any) -> None:
     X, y = digits
     deep = DeepBeliefNetwork((10, 20), fine_tune=None, max_epochs=2, random_state=0).fit(X, y)
-    first = DeepBeliefNetwork((10,), fine_tune=None, max_epochs=2, top_steps=1, random_state=0)
+    first = DeepBeliefNetwork((10,), fine_tune=None, max_epochs=2, chain_epochs=0, random_state=0)
     first.fit(X)
     np.testing.assert_array_equal(deep.recognition_weights_[0], first.top_weights_)
     np.testing.assert_array_equal(deep.recognition_weights_[0].T, deep.generative_weights_[0])
@@ -112,7 +132,7 @@ def test_bounds_of_densities(digits: Any) -> None:
 def test_equal_sizes_begin_tied(digits: Any) -> None:
     X, _ = digits
     rows = (X[:300, :16] > 0.5).astype(float)
-    how = {"max_epochs": 0, "fine_tune": None, "random_state": 0}
+    how = {"max_epochs": 0, "chain_epochs": 0, "fine_tune": None, "random_state": 0}
     one = DeepBeliefNetwork((8,), **how).fit(rows)
     two = DeepBeliefNetwork((8, 16), **how).fit(rows)
     np.testing.assert_array_equal(two.top_weights_, one.top_weights_.T)
@@ -202,7 +222,9 @@ def test_real_columns_and_rows_without_labels(digits: Any) -> None:
 
 def test_more_rows_are_learned_by_passes(digits: Any) -> None:
     X, y = digits
-    model = DeepBeliefNetwork((40, 40), fine_tune=None, batch_size=20, max_epochs=5, random_state=0)
+    model = DeepBeliefNetwork(
+        (40, 40), fine_tune=None, batch_size=20, max_epochs=15, random_state=0
+    )
     model.partial_fit(X[:600], y[:600], classes=np.arange(10))
     before = model.predict_log_proba(X)[np.arange(len(y)), y].mean()
     kept = model.top_weights_.copy()

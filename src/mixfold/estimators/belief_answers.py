@@ -32,6 +32,7 @@ class BeliefAnswers(Classes):
     _params: BeliefParams
     _network: Network | None
     _base: Array
+    _beginnings: Array
     _partition: Any
 
     def _units(self) -> Units:
@@ -196,7 +197,7 @@ class BeliefAnswers(Classes):
         params = self._params
         held = self._label_shares(label, n, params.top.dtype)
         v, labels = use.dreamed(
-            params, self._units(), self._base, held, n, n_steps, rng, probabilities
+            params, self._units(), self._beginnings, held, n, n_steps, rng, probabilities
         )
         return self._entries.leave(v), labels
 

@@ -14,16 +14,23 @@ from mixfold.math.rates import Constant, Dropped, Linear, Switched
 from mixfold.models.belief import use
 from mixfold.models.belief.learner import UpDownLearner
 from mixfold.models.belief.records import BeliefParams, BeliefState, Directed, tied, untied
-from mixfold.models.boltzmann.gibbs import ContrastiveDivergence
+from mixfold.models.boltzmann.gibbs import (
+    ContrastiveDivergence,
+    PersistentChains,
+    beginnings,
+)
 from mixfold.models.boltzmann.learner import RBMLearner
 from mixfold.models.boltzmann.records import RBMParams, RBMState, first_params, first_state
-from mixfold.models.boltzmann.units import Units
+from mixfold.models.boltzmann.statistics import seen
+from mixfold.models.boltzmann.units import Units, bits
 from mixfold.models.networks.adam import Adam, AdamState, adam_state
 from mixfold.models.networks.records import Network
 
 SINGLE = np.dtype(np.float32)
 # epochs before momentum is at its full size, and its size until then
 SLOW_EPOCHS, SLOW = 5, 0.5
+# chains of the top that persist, and their rate as a share of that of the layer
+CHAINS, CHAIN_RATE = 100, 0.4
 
 
 @record
@@ -50,19 +57,21 @@ class Recipe:
     label_bias: Array
     rates: tuple[float, ...]
     n_steps: int
-    top_steps: int
     momentum: float
     l2: float
     plan: EpochPlan
+    chain_plan: EpochPlan
     fine_plan: EpochPlan
     up_down_rate: float
     network_rate: float
 
     def phases(self, fine_tune: Sequence[str]) -> list[Phase]:
-        """Greedy layers, then what ``fine_tune`` names."""
+        """Greedy layers, chains at the top, then what ``fine_tune`` names."""
         greedy = [
             Phase(f"layer {number + 1}", self._layer, _grown) for number in range(len(self.hidden))
         ]
+        if self.chain_plan.max_epochs:
+            greedy.append(Phase("chains", self._chains, _regrown))
         fine = {
             "up-down": Phase("up-down", self._up_down, _tuned),
             "discriminative": Phase("discriminative", self._discriminative, _unrolled),
@@ -73,20 +82,40 @@ class Recipe:
 
     def _layer(self, stack: Stack) -> Lesson:
         number = len(stack.machines)
-        directed = tuple(untied(machine) for machine in stack.machines)
-        rows, validation = (
-            None if block is None else replace(block, X=passed_up(directed, block.X))
-            for block in (self.rows, self.validation)
-        )
-        assert rows is not None
+        rows, validation = self._seen_from(stack.machines)
         units = use.units_at(self.units, number)
         momentum = Switched(min(SLOW, self.momentum), self.momentum, SLOW_EPOCHS)
-        top = number == len(self.hidden) - 1
-        negative = ContrastiveDivergence(self.top_steps if top else self.n_steps)
+        negative = ContrastiveDivergence(self.n_steps)
         learner = RBMLearner(units, negative, Dropped(self.rates[number]), momentum, self.l2)
         start = self._first(stack, number, units, rows)
         # each phase draws its own numbers
         plan = replace(self.plan, seed=self.plan.seed + number)
+        return Lesson(learner, start, rows, plan, validation)
+
+    def _seen_from(self, machines: tuple[RBMParams, ...]) -> tuple[Block, Block | None]:
+        """The rows, and those held out, as the machine above these sees them."""
+        directed = tuple(untied(machine) for machine in machines)
+        rows = replace(self.rows, X=passed_up(directed, self.rows.X))
+        if self.validation is None:
+            return rows, None
+        return rows, replace(self.validation, X=passed_up(directed, self.validation.X))
+
+    def _chains(self, stack: Stack) -> Lesson:
+        """The machine at the top goes on, with chains that begin at rows."""
+        below, top = stack.machines[:-1], stack.machines[-1]
+        rows, validation = self._seen_from(below)
+        rng = np.random.default_rng([self.chain_plan.seed % 2**63, 2**33, len(self.hidden)])
+        begin = take(rows, rng.permutation(rows.n_rows)[:CHAINS])
+        hidden = bits(beginnings(top, seen(top, begin), rng), rng)
+        learner = RBMLearner(
+            use.units_at(self.units, len(below)),
+            PersistentChains(1, len(hidden)),
+            Linear(CHAIN_RATE * self.rates[-1]),
+            Constant(min(SLOW, self.momentum)),
+            self.l2,
+        )
+        start = RBMState(top.map(np.copy), top.map(np.zeros_like), hidden)
+        plan = replace(self.chain_plan, seed=self.chain_plan.seed + len(self.hidden))
         return Lesson(learner, start, rows, plan, validation)
 
     def _first(self, stack: Stack, number: int, units: Units, rows: Block) -> RBMState:
@@ -154,6 +183,10 @@ def _labelled(rows: Block) -> Block:
 
 def _grown(stack: Stack, learned: RBMState) -> Stack:
     return replace(stack, machines=(*stack.machines, learned.params))
+
+
+def _regrown(stack: Stack, learned: RBMState) -> Stack:
+    return replace(stack, machines=(*stack.machines[:-1], learned.params))
 
 
 def _tuned(stack: Stack, learned: BeliefState) -> Stack:

@@ -20,7 +20,7 @@ from mixfold.estimators.belief_answers import BeliefAnswers
 from mixfold.estimators.belief_course import SINGLE, Recipe, Stack, assembled, passed_up
 from mixfold.estimators.fitting import checkpoint_of
 from mixfold.estimators.rbm import BATCH_RULES
-from mixfold.estimators.rbm_rows import entries_of, gathered, label_law
+from mixfold.estimators.rbm_rows import beginnings, entries_of, gathered, label_law
 from mixfold.estimators.rbm_telling import tell_training
 from mixfold.math.rates import Constant, Position
 from mixfold.models.belief import use
@@ -76,10 +76,11 @@ class DeepBeliefNetwork(
         Of the layers; 'auto' is 0.05, and 0.001 for the first of real columns. It is 5 times
         smaller in the last 40 % of the epochs.
     n_steps : int, default=1
-        Steps k of the chains by which layers below the top are learned: CD-k.
-    top_steps : int, default=5
-        The same for the machine at the top, whose chains generate: with one step it recognises as
-        well, but dreams of fragments.
+        Steps k of the chains by which layers are learned: CD-k.
+    chain_epochs : int, default=10
+        Passes over the rows in which the machine at the top goes on learning, by chains that
+        persist: it then generates what rows look like. Without them it recognises as well, but
+        dreams of fragments.
     momentum : float, default=0.9
         Share of the step before in each step (at most 0.5 in the first 5 epochs, and in tuning).
     l2 : float, default=0.0002
@@ -149,14 +150,14 @@ class DeepBeliefNetwork(
     _constraints: ClassVar[rule.Constraints] = {
         **BATCH_RULES,
         "hidden": (SIZES,),
-        "top_steps": (rule.integer(1),),
+        "chain_epochs": (rule.integer(0),),
         "fine_tune": (rule.nothing(), rule.one_of([name for name in FINE if name])),
         "fine_tune_epochs": (rule.integer(0),),
         "fine_tune_rate": (rule.one_of(["auto"]), rule.number(0, open_end=True)),
     }
     _stored: ClassVar[tuple[str, ...]] = (
-        "_params", "_network", "_entries", "_base", "_stream", "_partition", "classes_",
-        "n_epochs_", "stop_reason_", "validation_scores_",
+        "_params", "_network", "_entries", "_base", "_beginnings", "_stream", "_partition",
+        "classes_", "n_epochs_", "stop_reason_", "validation_scores_",
     )  # fmt: skip
 
     def __init__(
@@ -167,7 +168,7 @@ class DeepBeliefNetwork(
         fine_tune: str | None = "up-down",
         learning_rate: Any = "auto",
         n_steps: int = 1,
-        top_steps: int = 5,
+        chain_epochs: int = 10,
         momentum: float = 0.9,
         l2: float = 2e-4,
         batch_size: int = 100,
@@ -188,7 +189,7 @@ class DeepBeliefNetwork(
         self.fine_tune = fine_tune
         self.learning_rate = learning_rate
         self.n_steps = n_steps
-        self.top_steps = top_steps
+        self.chain_epochs = chain_epochs
         self.momentum = momentum
         self.l2 = l2
         self.batch_size = batch_size
@@ -277,10 +278,10 @@ class DeepBeliefNetwork(
             label_bias=label_law(rows.y, len(self.classes_), rows.weight),
             rates=self._rates(len(hidden)),
             n_steps=self.n_steps,
-            top_steps=self.top_steps,
             momentum=float(self.momentum),
             l2=float(self.l2),
             plan=plan,
+            chain_plan=replace(plan, max_epochs=self.chain_epochs),
             fine_plan=replace(plan, max_epochs=self.fine_tune_epochs),
             up_down_rate=self._fine_rate(),
             network_rate=NETWORK_RATE,
@@ -310,8 +311,9 @@ class DeepBeliefNetwork(
         params, self._partition = self._params, None
         if rows is not None:  # where annealing of the top begins
             below = passed_up(params.layers, rows.X)
-            mean = np.average(below, axis=0, weights=rows.weight)
-            self._base = use.top_units(params, self._units()).bias(mean.astype(float))
+            units = use.top_units(params, self._units())
+            self._base = units.bias(np.average(below, axis=0, weights=rows.weight).astype(float))
+            self._beginnings = beginnings(units, below, rows.y, len(self.classes_), rows.weight)
         self.recognition_weights_ = [layer.up for layer in params.layers]
         self.generative_weights_ = [layer.down for layer in params.layers]
         self.top_weights_ = params.top.weights

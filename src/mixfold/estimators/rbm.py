@@ -19,7 +19,14 @@ from mixfold.estimators import constraints as rule
 from mixfold.estimators.base import MixfoldEstimator
 from mixfold.estimators.fitting import checkpoint_of
 from mixfold.estimators.rbm_answers import RBMAnswers
-from mixfold.estimators.rbm_rows import VISIBLE, Entries, entries_of, gathered, label_law
+from mixfold.estimators.rbm_rows import (
+    VISIBLE,
+    Entries,
+    beginnings,
+    entries_of,
+    gathered,
+    label_law,
+)
 from mixfold.estimators.rbm_telling import tell_training
 from mixfold.math.rates import Constant, Dropped, Linear, Position, Rate, Switched
 from mixfold.models.boltzmann.gibbs import ContrastiveDivergence, Negative, PersistentChains
@@ -151,8 +158,8 @@ class RBM(RBMAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
         "persistent": (rule.boolean(),),
     }
     _stored: ClassVar[tuple[str, ...]] = (
-        "_learned", "_entries", "_base", "_stream", "_partition", "classes_", "n_epochs_",
-        "best_epoch_", "stop_reason_", "validation_scores_", "n_batches_",
+        "_learned", "_entries", "_base", "_beginnings", "_stream", "_partition", "classes_",
+        "n_epochs_", "best_epoch_", "stop_reason_", "validation_scores_", "n_batches_",
     )  # fmt: skip
     _learned: RBMState
     _entries: Entries
@@ -252,6 +259,9 @@ class RBM(RBMAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
         rng = np.random.default_rng([seed % 2**63, 2**33])
         self._base = self._units().bias(np.average(rows.X, axis=0, weights=rows.weight))
         bias = label_law(rows.y, len(self.classes_), rows.weight)
+        self._beginnings = beginnings(
+            self._units(), rows.X, rows.y, len(self.classes_), rows.weight
+        )
         params = first_params(self._base, self.n_components, bias, rng, SINGLE)
         return first_state(params, self._negative().n_chains, rng)
 

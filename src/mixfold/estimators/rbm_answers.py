@@ -88,6 +88,7 @@ class RBMAnswers(Classes):
 
     _params: RBMParams
     _base: Array
+    _beginnings: Array
     _partition: Any
 
     # ------------------------------------------------ hidden units and rows
@@ -136,7 +137,8 @@ class RBMAnswers(Classes):
         label : class, or array of one for each row, optional
             Held while the chains run.
         n_steps : int, default=1000
-            Steps of the chains, which begin at columns drawn one by one from their means.
+            Steps of the chains, which begin at columns drawn one by one from their means, those of
+            the class if there are classes.
         random_state : int, RandomState, Generator or None, default=None
 
         Returns
@@ -152,7 +154,7 @@ class RBMAnswers(Classes):
         params = self._params
         held = self._label_shares(label, n_samples, params.dtype)
         units = self._units()  # type: ignore[attr-defined]
-        hidden = gibbs.from_base(units, params, self._base, n_samples, held, rng)
+        hidden = gibbs.from_base(units, params, self._beginnings, n_samples, held, rng)
         v, labels, _ = gibbs.walk(units, params, hidden, n_steps, rng, held)
         X = self._entries.leave(v)
         return X, self.classes_[labels.argmax(axis=1)] if labels.shape[1] else None

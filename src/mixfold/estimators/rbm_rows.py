@@ -14,6 +14,7 @@ from mixfold.engine.sources.targets import sides_beside, split_target
 from mixfold.estimators.base import warn
 from mixfold.estimators.target_values import as_target, of_one_kind, unknown
 from mixfold.math.frame import Frame, frame_of, plain_frame
+from mixfold.models.boltzmann.units import Units
 
 VISIBLE = ("bernoulli", "gaussian")
 
@@ -184,3 +185,20 @@ def label_law(numbers: Array | None, n_classes: int, weight: Array | None) -> Ar
         numbers[known], None if weight is None else weight[known], minlength=n_classes
     )
     return np.asarray(np.log((counts + 1.0) / (counts + 1.0).sum()))
+
+
+def beginnings(
+    units: Units, X: Array, numbers: Array | None, n_classes: int, weight: Array | None
+) -> Array:
+    """Biases that alone give the means of the rows of each class (C, D), or of all rows (D,).
+
+    Each class has one row more than it has, the mean of all.
+    """
+    mean = np.average(X, axis=0, weights=weight).astype(float)
+    if numbers is None or not n_classes:
+        return units.bias(mean)
+    known = np.flatnonzero(numbers >= 0)
+    shares = np.zeros((n_classes, len(known)))
+    shares[numbers[known], np.arange(len(known))] = 1.0 if weight is None else weight[known]
+    sums = shares.astype(X.dtype) @ X[known]
+    return units.bias((sums + mean) / (shares.sum(axis=1, keepdims=True) + 1.0))

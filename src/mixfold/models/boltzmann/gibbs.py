@@ -82,13 +82,15 @@ def from_base(
 ) -> Array:  # fmt: skip
     """Hidden states of n chains that begin at visible units drawn one by one.
 
-    ``base`` (D,) are biases that alone give their means. Random hidden states would not do: most
-    are far from all that the machine knows, and chains may never come back from there.
+    ``base`` are biases that alone give their means, (D,), or of rows of each class (C, D): chains
+    hardly go from one class to another. Random hidden states would not do at all: most are far
+    from all that the machine knows, and chains may never come back from there.
     """
-    v = units.draw(np.tile(base.astype(params.dtype), (n, 1)), rng)
+    n_classes = len(params.label_bias)
     if labels is None:
-        n_classes = len(params.label_bias)
         labels = draw_labels(np.full((n, n_classes), 1 / max(n_classes, 1), params.dtype), rng)
+    rows = np.tile(base, (n, 1)) if base.ndim == 1 else base[labels.argmax(axis=1)]
+    v = units.draw(rows.astype(params.dtype), rng)
     return bits(hidden_means(params, v, labels), rng)
 
 
