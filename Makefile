@@ -1,5 +1,5 @@
 # Each target sets up what it needs: only make and Python 3.11 or newer have to be there.
-#   make demo    fit mixtures to built-in tables, print what was found, write two pictures
+#   make demo    fit models to built-in tables, print what was found, write pictures and a report
 #   make test    the tests and every example in a docstring
 #   make lint    ruff, mypy, import-linter
 #   make docs    the documentation in docs/_build/html, with every example run and every link checked
@@ -43,7 +43,7 @@ bench: $(VENV)/.bench
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	rm -rf docs/_build docs/gallery docs/generated
-	rm -f mixfold-demo-*.png
+	rm -f mixfold-demo-*.png mixfold-demo-report.html
 	find src tests bench -name __pycache__ -prune -exec rm -rf {} +
 
 # A stamp is as new as the pyproject.toml it was installed from, and stands for a finished install.

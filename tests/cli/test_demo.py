@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
 import numpy as np
-import pytest
 from rich.console import Console
 
-from mixfold import GaussianMixture
-from mixfold.cli.demo import tumours
-from mixfold.cli.demo.choose import choose
-from mixfold.estimators.base import DegenerateWarning
+from mixfold.cli.demo import tumours, wines
 
 from .conftest import Outcome
 
@@ -24,7 +21,11 @@ def test_it_runs_and_says_where_the_pictures_are(run: Run, tmp_path: Path) -> No
     outcome = run("demo", "--folder", tmp_path)
     assert outcome.code == 0, outcome.err
     assert outcome.err == ""
-    for name in ("mixfold-demo-tumours.png", "mixfold-demo-digits.png"):
+    page = tmp_path / "mixfold-demo-report.html"
+    assert "concave points" in page.read_text(encoding="utf-8")
+    assert str(page) in outcome.out.replace("\n", "")
+    for study in ("tumours", "wines", "digits"):
+        name = f"mixfold-demo-{study}.png"
         content = (tmp_path / name).read_bytes()
         assert content.startswith(b"\x89PNG") and len(content) < 200_000
         assert str(tmp_path / name) in outcome.out.replace("\n", "")
@@ -34,7 +35,7 @@ def test_it_is_the_same_every_time(tmp_path: Path) -> None:
     outputs = []
     for _ in range(2):
         text = StringIO()
-        path = tumours.run(Console(file=text, width=100), tmp_path)
+        path = tumours.run(Console(file=text, width=100), tmp_path)[0]
         outputs.append((text.getvalue(), path.read_bytes()))
     assert outputs[0] == outputs[1]
 
@@ -54,21 +55,13 @@ def test_hidden_entries_leave_every_row_something() -> None:
     assert malignant.sum() == 212
 
 
-def test_the_lowest_criterion_is_chosen(rng: np.random.Generator) -> None:
-    X = np.vstack([rng.normal(size=(80, 2)), rng.normal(size=(50, 2)) + 9.0])
-    choice = choose(X, ("full", "diag"), (1, 2, 3))
-    lowest = min(value for curve in choice.bic.values() for value in curve.values())
-    assert choice.model.n_components == 2
-    assert choice.model.bic(X) == pytest.approx(lowest)
-    assert set(choice.bic) == {"full", "diag"} and {1, 2} <= set(choice.bic["full"])
-
-
-def test_a_component_that_collapsed_is_not_chosen(rng: np.random.Generator) -> None:
-    X = rng.normal(size=(60, 2))
-    X[:30] = X[0]
-    with pytest.warns(DegenerateWarning):
-        collapsed = GaussianMixture(2, random_state=0).fit(X)
-    choice = choose(X, ("full",), (1, 2))
-    # Repeated rows make two components look far better than they are.
-    assert collapsed.bic() < choice.model.bic()
-    assert list(choice.bic["full"]) == [1]
+def test_rows_without_a_label_help_to_tell_wines() -> None:
+    X, kinds = wines._load()
+    shares = np.array([wines._shares(X, kinds, choice) for choice in range(10)])
+    ours, alone = shares.mean(axis=0)
+    assert ours > alone + 0.01 and ours > 0.9
+    known = wines._labelled(kinds, 0)
+    assert sum(label is not None for label in known) == 9
+    told = wines._least_sure(wines._fit(X, known), X, kinds, known)
+    surer, other = (int(share) for share in re.findall(r"(\d+)%", told))
+    assert surer > other

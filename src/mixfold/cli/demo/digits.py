@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from mixfold.cli.demo.choose import Choice, choose
 from mixfold.contracts import Array
 
 _DIRECTIONS = 12
 _PER_ROW = 6
+_SIZES = range(4, 21, 2)
+_SPAN = f"{len(_SIZES)} sizes from {_SIZES[0]} to {_SIZES[-1]}"
 
 
-def run(console: Any, folder: Path) -> Path:
-    """Fit, print what was found, and return the picture's path."""
+def run(console: Any, folder: Path) -> list[Path]:
+    """Fit, print what was found, and return the path of a picture."""
     from sklearn.datasets import load_digits
     from sklearn.decomposition import PCA
 
@@ -27,44 +28,43 @@ def run(console: Any, folder: Path) -> Path:
     # The exact solver: a randomised one would need a seed to give the same picture every time.
     reduction = PCA(_DIRECTIONS, svd_solver="full")
     X = reduction.fit_transform(images)
-    choice = choose(X, ("full",), range(4, 21, 2))
-    order = np.argsort(-choice.model.weights_)
-    labels = choice.model.predict(X)
-    console.print(_groups(choice, order, labels, digits))
+    search = _search(X)
+    model = search.best_estimator_
+    order = np.argsort(-model.weights_)
+    console.print(_groups(model, order, model.predict(X), digits))
     path = folder / "mixfold-demo-digits.png"
-    _draw(choice, order, reduction.inverse_transform(choice.model.means_), path)
-    return path
+    _draw(search, order, reduction.inverse_transform(model.means_), path)
+    return [path]
 
 
-def _groups(choice: Choice, order: Array, labels: Array, digits: Array) -> Any:
+def _search(X: Array) -> Any:
+    from mixfold import GaussianMixture, MixtureSearch
+
+    return MixtureSearch(GaussianMixture(), n_components=_SIZES, random_state=0).fit(X)
+
+
+def _groups(model: Any, order: Array, labels: Array, digits: Array) -> Any:
     from rich.table import Table
     from sklearn.metrics import adjusted_rand_score
 
     agreement = adjusted_rand_score(digits, labels)
-    table = Table(
-        title=f"{len(order)} groups (lowest BIC of {_span(choice)})", title_justify="left"
-    )
+    table = Table(title=f"{len(order)} groups (lowest BIC of {_SPAN})", title_justify="left")
     for head in ("group", "weight", "images", "mostly", "share of that digit"):
         table.add_column(head, justify="right")
     for rank, k in enumerate(order):
         counts = np.bincount(digits[labels == k], minlength=10)
         share = f"{counts.max() / counts.sum():.0%}" if counts.any() else "-"
-        weight = f"{choice.model.weights_[k]:.3f}"
+        weight = f"{model.weights_[k]:.3f}"
         table.add_row(str(rank), weight, str(counts.sum()), str(counts.argmax()), share)
     table.caption = f"The digits were not used in the fit; adjusted Rand index {agreement:.2f}."
     return table
 
 
-def _span(choice: Choice) -> str:
-    sizes = sorted(choice.bic["full"])
-    return f"{len(sizes)} sizes from {sizes[0]} to {sizes[-1]}"
-
-
-def _draw(choice: Choice, order: Array, means: Array, path: Path) -> None:
+def _draw(search: Any, order: Array, means: Array, path: Path) -> None:
     """The mean image of each component, heaviest first, beside the BIC curve."""
     from matplotlib.figure import Figure
 
-    from mixfold.plots import plot_criterion
+    from mixfold.plots import plot_search
 
     lines = -(-len(order) // _PER_ROW)
     figure = Figure(figsize=(11, max(3.2, 1.55 * lines)), layout="constrained")
@@ -76,9 +76,9 @@ def _draw(choice: Choice, order: Array, means: Array, path: Path) -> None:
         # The digits touch the edge of their 8 x 8 pixels; a white rim lets them be seen whole.
         image = np.pad(means[k].reshape(8, 8), 1)
         ax.imshow(image, cmap="gray_r", vmin=0, vmax=16, interpolation="bicubic")
-        ax.set_title(f"{choice.model.weights_[k]:.1%}", fontsize=9, pad=2)
+        ax.set_title(f"{search.best_estimator_.weights_[k]:.1%}", fontsize=9, pad=2)
     ax = right.subplots()
-    _, size = plot_criterion(ax, choice.bic)
+    _, size = plot_search(ax, search)
     ax.set_title(f"BIC chooses {size} groups", fontsize=11)
     ax.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=100)

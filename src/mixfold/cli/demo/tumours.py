@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from mixfold.cli.demo.choose import Choice, choose
 from mixfold.contracts import Array
 
 _COLUMNS = ("radius", "texture", "smoothness", "compactness", "concave points", "symmetry")
@@ -16,21 +15,38 @@ _HIDDEN = 0.15
 _COLORS = ("#1b6ca8", "#d1495b", "#3a7d44", "#8e6c8a", "#c98b2b", "#555555")
 
 
-def run(console: Any, folder: Path) -> Path:
-    """Fit, print what was found, and return the picture's path."""
+def run(console: Any, folder: Path) -> list[Path]:
+    """Fit, print what was found, and return the paths of a picture and of a report."""
     complete, malignant = _load()
     X = _hide(complete)
     console.print(
         f"[bold]Breast tumours[/bold]: {len(X)} rows, {len(_COLUMNS)} columns, "
         f"{np.isnan(X).mean():.0%} of the entries hidden at random"
     )
-    choice = choose(X, ("full", "tied"), range(1, 7))
-    labels = choice.model.predict(X)
-    console.print(_groups(choice.model, labels, malignant))
-    console.print(_hidden_entries(choice.model, X, complete, labels))
-    path = folder / "mixfold-demo-tumours.png"
-    _draw(choice, X, labels, path)
-    return path
+    table = _named(X)
+    search = _search(table)
+    model = search.best_estimator_
+    labels = model.predict(table)
+    console.print(_groups(model, labels, malignant))
+    console.print(_hidden_entries(model, table, complete, labels))
+    path, page = (folder / f"mixfold-demo-{name}" for name in ("tumours.png", "report.html"))
+    _draw(search, X, table, labels, path)
+    return [path, search.report(table, path=page)]
+
+
+def _named(X: Array) -> Any:
+    """The columns with their names."""
+    import pyarrow as pa
+
+    return pa.table({name: X[:, j] for j, name in enumerate(_COLUMNS)})
+
+
+def _search(table: Any) -> Any:
+    from mixfold import GaussianMixture, MixtureSearch
+
+    kinds = {"covariance_type": ["full", "tied"]}
+    search = MixtureSearch(GaussianMixture(), kinds, n_components=range(1, 7), random_state=0)
+    return search.fit(table)
 
 
 def _load() -> tuple[Array, Array]:
@@ -70,33 +86,37 @@ def _groups(model: Any, labels: Array, malignant: Array) -> Any:
     return table
 
 
-def _hidden_entries(model: Any, X: Array, complete: Array, labels: Array) -> str:
+def _hidden_entries(model: Any, table: Any, complete: Array, labels: Array) -> str:
     """How close the imputed entries come, and whether the gaps changed a row's group."""
+    X = np.column_stack([table[name] for name in _COLUMNS])
     hidden, scale = np.isnan(X), complete.std(axis=0)
 
     def error(filled: Array) -> float:
         return float(np.sqrt(np.mean(((filled - complete) / scale)[hidden] ** 2)))
 
     means = np.where(hidden, np.nanmean(X, axis=0), X)
-    same = np.mean(model.predict(complete) == labels)
+    ours = error(model.impute(table))
+    same = np.mean(model.predict(_named(complete)) == labels)
     return (
         "Error of the hidden entries (root mean square, in standard deviations of the column): "
-        f"{error(means):.2f} with column means, {error(model.impute(X)):.2f} with the mixture.\n"
+        f"{error(means):.2f} with column means, {ours:.2f} with the mixture.\n"
         f"{same:.0%} of the rows are put where the mixture puts them when nothing is hidden."
     )
 
 
-def _draw(choice: Choice, X: Array, labels: Array, path: Path) -> None:
+def _draw(search: Any, X: Array, table: Any, labels: Array, path: Path) -> None:
     from matplotlib.figure import Figure
 
-    from mixfold.plots import plot_criterion, plot_ellipses
+    from mixfold.plots import plot_ellipses, plot_search
 
     figure = Figure(figsize=(10, 4.4), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
-    _scatter(left, choice.model.impute(X), np.isnan(X), labels)
-    plot_ellipses(left, choice.model, _SHOWN, colors=_COLORS)
+    model = search.best_estimator_
+    _scatter(left, model.impute(table), np.isnan(X), labels)
+    plot_ellipses(left, model, _SHOWN, colors=_COLORS)
     left.set_title("Groups found (ellipses: 2 standard deviations)", fontsize=11)
-    kind, size = plot_criterion(right, choice.bic)
+    _, size = plot_search(right, search)
+    kind = model.covariance_type
     right.set_title(f"BIC chooses {size} groups, {kind} covariances", fontsize=11)
     for ax in (left, right):
         ax.spines[["top", "right"]].set_visible(False)
