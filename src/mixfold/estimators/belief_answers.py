@@ -6,12 +6,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array
 from mixfold.engine.random import seed_from
-from mixfold.engine.sources.targets import split_target
 from mixfold.estimators.rbm_answers import Classes, check_positive, has_classes, log_partition_of
 from mixfold.estimators.rbm_rows import Entries, class_codes
 from mixfold.math.softmax import normalise
@@ -55,6 +53,8 @@ class BeliefAnswers(Classes):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy, where ``y`` is given and the fit had labels; else the mean bound of ln p(v).
 
+        Rows whose label is unknown, as in ``fit``, do not count.
+
         Parameters
         ----------
         X, y
@@ -64,8 +64,7 @@ class BeliefAnswers(Classes):
         check_is_fitted(self)
         if y is None or not len(self.classes_):
             return float(np.average(self.score_samples(X), weights=sample_weight))
-        y = split_target(X, y)[0] if isinstance(y, str) else y
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        return self._accuracy(X, y, sample_weight)
 
     # ------------------------------------------------ densities
 

@@ -11,12 +11,9 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mixfold.contracts import Array, Block
-from mixfold.engine.sources.targets import split_target
 from mixfold.estimators.answers import shaped
 from mixfold.estimators.deep_factor_files import DeepFiles
 from mixfold.estimators.rbm_answers import Classes, has_classes
-from mixfold.estimators.target_scores import target_score
-from mixfold.estimators.targets import Target
 from mixfold.models.factorization.model import dense_rows
 from mixfold.models.factorization.use import ResidualSums
 from mixfold.models.networks.recognition import log_probabilities
@@ -121,9 +118,7 @@ class DeepAnswers(Classes, DeepFiles):
         check_is_fitted(self)
         if y is None or not len(self.classes_):
             return -self.reconstruction_error(X, sample_weight=sample_weight)
-        y = split_target(X, y)[0] if isinstance(y, str) else y
-        target = Target("classification", self.classes_, 1, True)
-        return target_score(target, y, self.predict(X), sample_weight)
+        return self._accuracy(X, y, sample_weight)
 
     @available_if(has_classes)
     def prototypes(self) -> Array:

@@ -15,8 +15,10 @@ from mixfold.engine.executors import resolve_executor
 from mixfold.engine.sources import open_source
 from mixfold.estimators.deep_factor_growth import Fitting, Grown
 from mixfold.estimators.deep_factor_rows import labelled_block
+from mixfold.math.frame import Frame
 from mixfold.math.rates import Linear
 from mixfold.models.networks.adam import Adam, AdamState, adam_state
+from mixfold.models.networks.coordinates import coordinates_of, entered, left
 from mixfold.models.networks.quasi_newton import minimise
 from mixfold.models.networks.recognition import activations, block_sums, objective, penalised
 from mixfold.models.networks.records import Network, from_vector, to_vector
@@ -64,21 +66,26 @@ class Tuned:
     top: Array | None = None
 
 
-def recognition_rows(fitting: Fitting, stack: StackParams) -> Block:
-    """Labelled rows in memory, missing entries as the first layer reconstructs them."""
+def recognition_rows(fitting: Fitting, stack: StackParams) -> tuple[Block, Frame]:
+    """Labelled rows in memory, missing entries as the first layer reconstructs them.
+
+    They are in the coordinates in which a network is trained, which are given, too.
+    """
     X = fitting.rows.gathered()
     if isinstance(X, np.ndarray):
         X = filled(stack, X)
     block = labelled_block(fitting.rows, X)
     single = block.X.shape[0] * block.X.shape[1] >= SINGLE
-    return replace(block, X=block.X.astype(np.float32)) if single else block
+    frame = coordinates_of(block.X, block.weights())
+    kind = np.dtype(np.float32) if single else block.X.dtype
+    return replace(block, X=entered(frame, block.X, kind)), frame
 
 
 def tune_recognition(
     fitting: Fitting, stack: StackParams, n_classes: int, plan: TuningPlan, grown: Grown, tell: Tell
 ) -> Tuned:
     """A network that undoes the stack, trained to tell the classes."""
-    block = recognition_rows(fitting, stack)
+    block, frame = recognition_rows(fitting, stack)
     source = open_source(block.X, y=block.y, weight=block.weight)
     executor = resolve_executor(plan.executor, plan.n_jobs, source)
 
@@ -91,11 +98,21 @@ def tune_recognition(
     by_rows = plan.solver == "lbfgs" or (plan.solver == "auto" and block.n_rows <= ALL_ROWS)
     start = grown.tuning
     if start is None:
-        codebooks = [(layer.codebook, layer.bias) for layer in stack.layers]
+        codebooks = _codebooks(stack, frame)
         start = with_head(stacked_start(codebooks, n_classes, spread), block, plan.l2)
+    keep = partial(_kept, grown, tell)
     if by_rows:
-        return _by_all_rows(fitting, plan, start, sums, partial(_kept, grown, tell))
-    return _by_batches(fitting, plan, start, block, partial(_kept, grown, tell))
+        tuned = _by_all_rows(fitting, plan, start, sums, keep)
+    else:
+        tuned = _by_batches(fitting, plan, start, block, keep)
+    return replace(tuned, result=left(frame, tuned.result))
+
+
+def _codebooks(stack: StackParams, frame: Frame) -> list[tuple[Array, Array]]:
+    """Codebooks and biases of all layers, those of the first in the coordinates of the rows."""
+    first, *above = stack.layers
+    below = (first.codebook / frame.scale, frame.enter(first.bias))
+    return [below, *((layer.codebook, layer.bias) for layer in above)]
 
 
 def _kept(grown: Grown, tell: Tell, state: Any) -> None:

@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mixfold.contracts import Array, Block
+from mixfold.engine.sources.targets import split_target
 from mixfold.estimators.answers import shaped
 from mixfold.estimators.base import MixfoldEstimator
 from mixfold.estimators.target_scores import target_score
@@ -128,6 +129,7 @@ class FactorizationAnswers(MixfoldEstimator):
             return -self.reconstruction_error(X, sample_weight)
         if y is None:
             raise ValueError("score of a classifier needs y, the classes of the rows")
+        y = split_target(X, y)[0] if isinstance(y, str) else y
         return target_score(self._target, y, self.predict(X), sample_weight)
 
     # ------------------------------------------------ sparsity

@@ -218,7 +218,14 @@ class FittedFactorization(FactorizationAnswers, FittingEstimator):
                 return self._learned_labels(y, weight)
             self._target = Target("classification", np.unique(np.asarray(classes)), 1, True)
             self._shares = np.full(len(self._target.classes), 1.0 / len(self._target.classes))
-        return None if self._target is None or y is None else self._target.encoded(y)
+        if y is None or self.supervised is False:
+            return None
+        if self._target is None:
+            raise ValueError(
+                "y is given, but the first batch (or the fit) had no labels, so that there is no "
+                "classifier; begin with a batch that has some, and classes=..., or leave y out"
+            )
+        return self._target.encoded(y)
 
     def _encoder(self) -> Encoder:
         return Encoder(

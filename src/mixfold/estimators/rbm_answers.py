@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import accuracy_score
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -15,6 +14,8 @@ from mixfold.contracts import Array, Block
 from mixfold.engine.random import seed_from
 from mixfold.engine.sources.targets import split_target
 from mixfold.estimators.rbm_rows import Entries, class_codes, numbers_of
+from mixfold.estimators.target_scores import target_score
+from mixfold.estimators.targets import Target
 from mixfold.math.softmax import normalise
 from mixfold.models.boltzmann import energy, gibbs, partition
 from mixfold.models.boltzmann.records import RBMParams
@@ -67,6 +68,12 @@ class Classes:
         """The most probable class of each row."""
         best = self._log_probabilities(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
+
+    def _accuracy(self, X: Any, y: Any, weight: Any) -> float:
+        """Share of the known labels, ``y`` or the column of X of this name, that are right."""
+        y = split_target(X, y)[0] if isinstance(y, str) else y
+        target = Target("classification", self.classes_, 1, True)
+        return target_score(target, y, self.predict(X), weight)
 
     def _label_shares(self, label: Any, n: int, dtype: Any) -> Array | None:
         """A wanted class, or one for each row, as shares; None leaves it free."""
@@ -226,6 +233,8 @@ class RBMAnswers(Classes):
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy, where ``y`` is given and the fit had labels; else the mean ln p(v).
 
+        Rows whose label is unknown, as in ``fit``, do not count.
+
         Parameters
         ----------
         X, y
@@ -235,8 +244,7 @@ class RBMAnswers(Classes):
         check_is_fitted(self)
         if y is None or not len(self.classes_):
             return float(np.average(self.score_samples(X), weights=sample_weight))
-        y = split_target(X, y)[0] if isinstance(y, str) else y
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        return self._accuracy(X, y, sample_weight)
 
     def _log_probabilities(self, X: Any) -> Array:
         return self._told(X, _log_labels)
