@@ -182,6 +182,19 @@ def test_weights_are_repetitions(digits, tuning):
     )
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("tuning", ["recognition", "decoder"])
+def test_units_and_origin_of_the_rows_do_not_matter(digits, tuning):
+    X, y, Xt, yt = (part[:200] for part in digits)
+    settings = {"fine_tune": tuning, "max_iter": 20} | QUICK
+    plain = DeepFactorNetwork((10, 6), **settings).fit(X, y)
+    told, left = plain.score(Xt, yt), plain.reconstruction_error(Xt)
+    for unit, origin in ((1e-6, 0.0), (1e6, 0.0), (1.0, 1e5)):
+        model = DeepFactorNetwork((10, 6), **settings).fit(X * unit + origin, y)
+        assert model.score(Xt * unit + origin, yt) > told - 0.1
+        assert model.reconstruction_error(Xt * unit + origin) < 1.2 * left * unit**2
+
+
 def test_unlabelled_rows_shape_the_layers_only(digits):
     X, y, Xt, yt = digits
     partly = y.copy()
@@ -478,6 +491,11 @@ def test_labels_of_which_none_is_known_are_a_mistake(digits):
         DeepFactorNetwork((4, 3)).fit(X, np.full(300, -1))
     with pytest.raises(ValueError, match="weight is zero in every row"):
         DeepFactorNetwork((4, 3)).fit(X, sample_weight=np.zeros(300))
+
+
+def test_a_class_alone_is_a_mistake_and_told_by_its_name(digits):
+    with pytest.raises(ValueError, match="1 class only, 'only'"):
+        DeepFactorNetwork((4, 3)).fit(digits[0], np.full(len(digits[0]), "only"))
 
 
 def test_options_reach_the_layers(digits):

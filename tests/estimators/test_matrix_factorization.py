@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.decomposition import NMF, PCA
@@ -468,3 +469,20 @@ def test_digits(shared_data) -> None:
     pca = PCA(40).fit(X[:1000])
     least = 0.5 * ((X[:1000] - pca.inverse_transform(pca.transform(X[:1000]))) ** 2).sum() / 1000
     assert model.reconstruction_error(X[:1000]) < 1.1 * least
+
+
+def test_score_takes_the_name_of_a_column():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    table = pd.DataFrame(X, columns=list("abc")).assign(kind=np.where(X[:, 0] > 0, "up", "down"))
+    model = MatrixFactorization(2, random_state=0).fit(table, "kind")
+    assert model.score(table, "kind") == model.score(table[list("abc")], table["kind"])
+
+
+def test_labels_that_come_after_a_batch_without_any_are_refused():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = (X[:, 0] > 0).astype(int)
+    model = MatrixFactorization(2, random_state=0).partial_fit(X)
+    with pytest.raises(ValueError, match="had no labels"):
+        model.partial_fit(X, y)
+    MatrixFactorization(2, supervised=False, random_state=0).partial_fit(X).partial_fit(X, y)

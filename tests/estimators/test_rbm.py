@@ -387,3 +387,18 @@ def test_single_precision_stays_single(digits: Any) -> None:
         found = getattr(model, method)(single)
         assert found.dtype == np.float32
         np.testing.assert_allclose(found, getattr(model, method)(X[:20]), atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [RBM, mixfold.DeepBeliefNetwork])
+def test_rows_whose_label_is_unknown_do_not_count_in_a_score(kind: Any) -> None:
+    X, y = _bars()
+    size: Any = 8 if kind is RBM else (8, 6)
+    model = kind(size, max_epochs=2, random_state=0).fit(X, y)
+    some = np.arange(len(y)) % 3 > 0
+    known = model.score(X[some], y[some])
+    assert model.score(X, np.where(some, y, -1)) == known
+    names = np.array([f"class {label}" for label in y], object)
+    named = kind(size, max_epochs=2, random_state=0).fit(X, names)
+    assert named.score(X, np.where(some, names, None)) == known
+    with pytest.raises(ValueError, match="no known entry"):
+        model.score(X, np.full(len(y), -1))

@@ -75,6 +75,11 @@ def training_rows(owner: Any, X: Any, y: Any, weight: Any) -> tuple[TrainingRows
             "y has no known entry (among the rows of positive weight): every one is NaN, None or, "
             "of integers, -1; leave y out to learn from X alone"
         )
+    if len(classes) == 1:
+        raise ValueError(
+            f"y must hold at least two classes, got 1 class only, {classes.tolist()[0]!r} (among "
+            "the rows of positive weight); leave y out to learn from X alone"
+        )
     return TrainingRows(source, labels, weights, n_rows), classes
 
 
