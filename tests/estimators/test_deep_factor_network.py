@@ -516,3 +516,14 @@ def test_penalties_of_the_whole_make_zeros(digits):
         (10, 5), beta=0.5, gamma=0.5, sigma2=0.05, fine_tune="decoder", max_iter=60, random_state=0
     ).fit(X, y)
     assert (model.layers_[0].components_ == 0).mean() > 0.1
+
+
+@pytest.mark.parametrize("option", [{"nonneg_codebook": True}, {"fit_bias": False}])
+@pytest.mark.parametrize("tune", ["decoder", "map"])
+def test_what_training_of_the_whole_would_not_keep_is_refused(
+    option: dict[str, bool], tune: str
+) -> None:
+    X = np.random.default_rng(0).random((30, 5))
+    model = DeepFactorNetwork((3, 2), fine_tune=tune, layer_options=option)
+    with pytest.raises(ValueError, match=f"{next(iter(option))}.*fine_tune='{tune}'"):
+        model.fit(X, np.arange(30) % 2)

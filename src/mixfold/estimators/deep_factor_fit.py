@@ -141,6 +141,17 @@ class DeepFitting(DeepGeneration):
         names = TuningPlan.__dataclass_fields__
         return TuningPlan(**{name: getattr(self, name) for name in names})
 
+    def _check_layer_options(self) -> None:
+        """Training of the whole by 'decoder' or 'map' keeps neither signs nor missing biases."""
+        options = self.layer_options or {}
+        kept = [name for name in ("nonneg_codebook", "nonneg_classifier") if options.get(name)]
+        kept += [] if options.get("fit_bias", True) else ["fit_bias"]
+        if kept and self.fine_tune in ("decoder", "map"):
+            raise ValueError(
+                f"layer_options[{kept[0]!r}]={options[kept[0]]!r} is not kept by "
+                f"fine_tune={self.fine_tune!r}; use fine_tune='recognition' or None"
+            )
+
     def _warn_of_lines(self) -> None:
         if self.link == "identity" and len(self.hidden) > 1:
             warn(

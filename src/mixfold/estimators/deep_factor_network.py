@@ -41,7 +41,8 @@ class DeepFactorNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DeepF
       back-propagation. It answers ``predict``; sources and generated rows stay those of the layers.
     - ``'decoder'``: rows are generated from the top sources without noise between the layers;
       sources, codebooks and classifier descend together.
-    - ``'map'``: the sources of all layers are free and noisy; all descend together.
+    - ``'map'``: the sources of all layers are free and noisy; all descend together. Name
+      ``sigma2`` of all layers: without it the noise of the lower ones is 1, in units of the rows.
 
     Rows whose class is unknown shape the layers, not the classifier. NaN in X is a missing entry.
 
@@ -257,6 +258,7 @@ class DeepFactorNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DeepF
         began = time.monotonic()
         self._check_parameters()
         plans = self._plans()
+        self._check_layer_options()
         self._warn_of_lines()
         rows, self.classes_ = training_rows(self, X, y, sample_weight)
         self._fit(rows, plans, began)
