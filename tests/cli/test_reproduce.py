@@ -159,13 +159,17 @@ def test_all_tables_are_run_and_a_page_says_how_they_came_out(
 ) -> None:
     outcome = run("reproduce", "--all", "--data", data, "--quick", "--out", tmp_path)
     assert outcome.code == 0, outcome.err
-    assert tables["small"].calls == [(data, True, 0)]
+    assert tables["small"].calls[0] == (data, True, 0)
     assert "small: 1 of 2 reproduced, 1 differs; 1 of 2 claims hold" in outcome.out
     page = (tmp_path / "reproduced-quick.md").read_text(encoding="utf-8")
     assert (tmp_path / "small-quick.md").exists() and "(small-quick.md)" in page
     line = next(line for line in page.splitlines() if "`small`" in line)
     words = [word.strip() for word in line.strip("|").split("|")]
     assert words[1:6] == ["a table [of two cells]", "1 of 2", "", "1", "1 of 2"]
+    assert "d = 12 / SER [x] 20 (18.95): the quick variant" in page
+    full = run("reproduce", "--all", "--data", data, "--out", tmp_path, "-q")
+    assert full.code == 0
+    page = (tmp_path / "reproduced.md").read_text(encoding="utf-8")
     assert "d = 12 / SER [x] 20 (18.95): the cause is not known." in page
     assert "it falls (never)" in page and "it grows" not in page
 

@@ -7,8 +7,11 @@ from collections.abc import Iterator, Sequence
 from mixfold.experiments.frame import Report
 from mixfold.experiments.table import Cell, Column, Table, Verdict
 
-# of a difference that nobody has looked into
+# of a difference that nobody has looked into; of a run that could not but differ
 UNKNOWN = "the cause is not known."
+SHORT = "the quick variant has fewer rows, restarts or repeats; the full run is to judge by."
+    "the quick variant, with fewer rows, restarts or repeats; the full run is to judge by."
+)
 
 
 def markdown(report: Report) -> str:
@@ -23,7 +26,7 @@ def markdown(report: Report) -> str:
         "follows in brackets, with its own spread if the source prints one, then the verdict, by "
         "the rule below.",
         grid(["measure", "reproduced if", "cells", "what it is"], list(_measures(table))),
-        *section("What differs", list(_reasons(table))),
+        *section("What differs", list(reasons(report))),
         *section("Checks", [f"{_holds(c.holds)}: {c.claim} ({c.detail})" for c in table.checks]),
         *section("Notes", table.notes),
         *section("Data", [f"`{f.name}`: {f.content}. From {f.origin}." for f in experiment.data]),
@@ -64,11 +67,13 @@ def _measures(table: Table) -> Iterator[list[str]]:
         yield [column.name, column.rule(), table.judged(column) or "-", column.meaning]
 
 
-def _reasons(table: Table) -> Iterator[str]:
+def reasons(report: Report) -> Iterator[str]:
     """Sentences on the cells that differ, each once, with the cells it is about."""
     about: dict[str, list[str]] = {}
-    for cell in table.differences:
-        about.setdefault(cell.why or UNKNOWN, []).append(f"{cell.row} / {cell.column}")
+    for cell in report.table.differences:
+        why = SHORT if report.quick else cell.why or UNKNOWN
+        place = f"{cell.row} / {cell.column} {cell.ours:.4g} ({cell.published:.4g})"
+        about.setdefault(why, []).append(place)
     for why, places in about.items():
         yield f"{'; '.join(places)}: {why}"
 

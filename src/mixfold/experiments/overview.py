@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mixfold.experiments.experiment import Progress
 from mixfold.experiments.frame import Report, reproduce
-from mixfold.experiments.markdown import UNKNOWN, grid, section
+from mixfold.experiments.markdown import grid, reasons, section
 from mixfold.experiments.registry import Entry
 from mixfold.experiments.table import Table, Verdict
 
@@ -102,12 +102,8 @@ def _line(outcome: Outcome) -> list[str]:
 
 
 def _differences(report: Report) -> Iterator[str]:
-    about: dict[str, list[str]] = {}
-    for cell in report.table.differences:
-        place = f"{cell.row} / {cell.column} {cell.ours:.4g} ({cell.published:.4g})"
-        about.setdefault(cell.why or UNKNOWN, []).append(place)
-    for why, places in about.items():
-        yield f"`{report.experiment.name}`, {'; '.join(places)}: {why}"
+    for reason in reasons(report):
+        yield f"`{report.experiment.name}`, {reason}"
 
 
 def _broken(report: Report) -> Iterator[str]:
