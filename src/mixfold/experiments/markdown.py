@@ -10,8 +10,6 @@ from mixfold.experiments.table import Cell, Column, Table, Verdict
 # of a difference that nobody has looked into; of a run that could not but differ
 UNKNOWN = "the cause is not known."
 SHORT = "the quick variant has fewer rows, restarts or repeats; the full run is to judge by."
-    "the quick variant, with fewer rows, restarts or repeats; the full run is to judge by."
-)
 
 
 def markdown(report: Report) -> str:
