@@ -32,7 +32,8 @@ def reproduce(
             "--data",
             metavar="DIR",
             envvar=DATA_VARIABLE,
-            help="The folder that holds the table's data files.",
+            help="The folder that holds the table's data files; without it, what scikit-learn has "
+            "or can download.",
         ),
     ] = None,
     quick: Annotated[
@@ -62,7 +63,8 @@ def reproduce(
     Prints the table, and writes it as Markdown, CSV and a picture, with the seed, the versions of
     packages and the time it took. A value that differs is a result, not a failure of the command.
 
-    With --all a table whose data are not there is passed over, with the reason.
+    With --all a table whose data are not there is passed over, with the reason. Without --data
+    some are downloaded from OpenML, once (mnist, optdigits, vehicle, yeast).
 
     Example: [bold]mixfold reproduce mfm-ppca-faces --data DIR --quick[/bold]
     """

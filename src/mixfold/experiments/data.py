@@ -1,4 +1,4 @@
-"""The data of a table: files in a folder that the user names."""
+"""The data of a table: files in a folder that the user names, or that can be downloaded."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mixfold.contracts import Array
+from mixfold.experiments.downloads import Obtained, obtain
 from mixfold.experiments.experiment import DataFile
 from mixfold.experiments.registry import DATA_VARIABLE
 
@@ -24,7 +25,7 @@ def check_data(name: str, files: Iterable[DataFile], folder: Path | None) -> Pat
         Of the table that wants the files.
     files : iterable of DataFile
     folder : Path or None
-        None: the user named none.
+        None: the user named none. Then what scikit-learn has or can download is taken.
 
     Raises
     ------
@@ -32,17 +33,27 @@ def check_data(name: str, files: Iterable[DataFile], folder: Path | None) -> Pat
         Names each missing file, what it should hold, and how to say where it is.
     """
     asked_for = tuple(files)
-    missing = [f for f in asked_for if folder is None or not (folder / f.name).is_file()]
-    if len(missing) < max(1, len(asked_for)) and all(file.optional for file in missing):
+    if not asked_for:
         return Path() if folder is None else folder
+    place = obtain(asked_for) if folder is None else Obtained(folder)
+    missing = [file for file in asked_for if not (place.folder / file.name).is_file()]
+    if len(missing) < len(asked_for) and all(file.optional for file in missing):
+        return place.folder
+    wanted = "\n".join(_wanted(file, place.refused.get(file.name)) for file in missing)
+    raise FileNotFoundError(f"{name} needs a file that was not found: {_remedy(folder)}.\n{wanted}")
+
+
+def _remedy(folder: Path | None) -> str:
     if folder is None:
-        place = f"name its folder with --data DIR or the environment variable {DATA_VARIABLE}"
-    elif not folder.is_dir():
-        place = f"the folder {str(folder)!r} does not exist; name another one with --data DIR"
-    else:
-        place = f"it is not in the folder {str(folder)!r}; put it there or name another one"
-    wanted = "\n".join(f"  {file.name}: {file.content}\n    from {file.origin}" for file in missing)
-    raise FileNotFoundError(f"{name} needs a file that was not found: {place}.\n{wanted}")
+        return f"name its folder with --data DIR or the environment variable {DATA_VARIABLE}"
+    if not folder.is_dir():
+        return f"the folder {str(folder)!r} does not exist; name another one with --data DIR"
+    return f"it is not in the folder {str(folder)!r}; put it there or name another one"
+
+
+def _wanted(file: DataFile, refused: str | None) -> str:
+    text = f"  {file.name}: {file.content}\n    from {file.origin}"
+    return text if refused is None else f"{text}\n    could not be downloaded: {refused}"
 
 
 def load_arrays(path: Path, names: Iterable[str]) -> tuple[Array, ...]:

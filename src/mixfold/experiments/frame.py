@@ -69,7 +69,7 @@ def reproduce(
     ----------
     experiment : Experiment
     folder : Path or None
-        Where its data files are.
+        Where its data files are; None takes what scikit-learn has or can download.
     quick : bool, default=False
         The variant that takes seconds.
     seed : int, default=0
@@ -82,6 +82,8 @@ def reproduce(
     FileNotFoundError
         If a data file is missing.
     """
+    if folder is None and experiment.data:
+        progress(0, 1, "data that scikit-learn can give")
     found = check_data(experiment.name, experiment.data, folder)
     start = time.perf_counter()
     table = experiment.run(found, quick, seed, progress)
