@@ -18,8 +18,12 @@ from bench.options import Options
 
 
 class Comparison(StrEnum):
-    """Each is a module of this package with TITLE, measure(options) and report(result)."""
+    """Each is a module of this package with TITLE, measure(options) and report(result).
 
+    A module may also have picture(result), a figure that is kept beside the file of figures.
+    """
+
+    models = "models"
     per_iteration = "per-iteration"
     memory = "memory"
     growth = "growth"
@@ -52,7 +56,8 @@ def main(
         typer.Option(help="Folder of real data; without it, ../shared/data or drawn data."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write the figures to this JSON file as well.")
+        Path | None,
+        typer.Option(help="Write the figures to this JSON file as well, and pictures beside it."),
     ] = None,
 ) -> None:
     """Time and memory of mixfold against its peers, as ratios measured in the same run."""
@@ -68,6 +73,8 @@ def main(
         print(f"## {module.TITLE}\n\n{module.report(result)}\n\n({took:.0f} s)\n", flush=True)
         if out is not None:
             out.write_text(json.dumps(results, indent=1))
+            if hasattr(module, "picture"):
+                module.picture(result).savefig(out.with_name(f"{out.stem}-growth.png"), dpi=110)
 
 
 if __name__ == "__main__":

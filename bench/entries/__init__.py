@@ -1,0 +1,24 @@
+"""What ``python -m bench models`` compares: a record for each public model, by topic."""
+
+from __future__ import annotations
+
+from bench.entries.factors import FACTORS
+from bench.entries.labelled import LABELLED
+from bench.entries.mixtures import MIXTURES
+from bench.entries.networks import NETWORKS
+from bench.entries.record import Entry
+from bench.entries.topics import TOPICS
+
+ENTRIES: tuple[Entry, ...] = (*MIXTURES, *FACTORS, *LABELLED, *TOPICS, *NETWORKS)
+
+# public names that are not measured, and why
+LEFT_OUT = {
+    "DegenerateWarning": "a warning",
+    "bootstrap_lrt": "a test: as many fits of GaussianMixture as it is asked for",
+    "load": "reads a model file",
+}
+
+
+def entry(name: str) -> Entry:
+    """The record of this name."""
+    return next(e for e in ENTRIES if e.name == name)
