@@ -109,6 +109,38 @@ def test_pointing_at_a_row_reads_it(seen) -> None:
     assert tip.is_hidden()
 
 
+def test_a_tap_reads_a_row_and_leaves_it_on_the_screen(seen) -> None:
+    page = seen(viewport=NARROW, has_touch=True).page
+    dot = page.locator(".points circle").nth(17)
+    dot.scroll_into_view_if_needed()
+    box = dot.bounding_box()
+    page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.wait_for_timeout(60)
+    assert page.locator(".tip").is_visible()
+    assert page.locator(".tip").inner_text().startswith("row ")
+
+
+def test_missing_entries_have_a_colour_of_their_own(seen) -> None:
+    page = seen().page
+    assert "missing" not in page.locator("#map-legend").inner_text()
+    page.select_option("#map-colour", label="height")
+    told = re.search(r"missing \((\d+)\)", page.locator("#map-legend").inner_text())
+    assert told and int(told.group(1)) == page.locator('.points circle:not([style*="rgb"])').count()
+
+
+def test_a_table_shades_the_side_on_which_there_is_more(seen, tmp_path: Path) -> None:
+    page = seen(viewport=NARROW).page
+    wide = page.locator(".scroll").nth(0)
+    sizes = wide.evaluate("e => [e.scrollWidth, e.clientWidth]")
+    assert sizes[0] > sizes[1]
+    layers = wide.evaluate("e => getComputedStyle(e).backgroundAttachment")
+    assert layers == "local, local, scroll, scroll"
+    wide.scroll_into_view_if_needed()
+    first = wide.screenshot()
+    wide.evaluate("e => { e.scrollLeft = e.scrollWidth; }")
+    assert wide.screenshot() != first
+
+
 def test_zoom_and_reset(seen) -> None:
     page = seen().page
     centres = "Array.from(document.querySelectorAll('.points circle'), c => +c.getAttribute('cx'))"

@@ -100,6 +100,19 @@ def test_errors_of_weights() -> None:
     assert errors[0] > 1.3 * np.sqrt(w * (1 - w) / 400)
 
 
+def test_errors_of_weights_are_those_of_the_rows_that_were_fitted(page, mixture, holed) -> None:
+    from mixfold.report.sections.components import _errors
+
+    found = []
+    for X in (holed, np.tile(holed, (9, 1))):  # other rows, which the fit has not seen
+        subject = subject_of(mixture, X)
+        found.append(_errors(subject, subject.groups, subject.look.groups))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+    assert found[0][0] == pytest.approx(
+        np.sqrt(np.prod(mixture.weights_[:1]) * (1 - mixture.weights_[0]) / 240), rel=0.1
+    )
+
+
 def test_oddest_rows(pieces, mixture: GaussianMixture, holed: np.ndarray) -> None:
     odd, density = look(mixture, holed).odd, mixture.score_samples(holed)
     lowest = np.argsort(density, kind="stable")[: len(odd.rows)]

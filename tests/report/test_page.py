@@ -13,8 +13,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mixfold import PPCA, GaussianMixture, Mixture, MixtureClassifier, MixtureOfPPCA, MixtureSearch
+from mixfold import (
+    PCP,
+    PPCA,
+    FactorAnalysis,
+    GaussianMixture,
+    LatentDirichletAllocation,
+    Mixture,
+    MixtureClassifier,
+    MixtureOfPPCA,
+    MixtureSearch,
+)
 from mixfold.report import write_report
+from mixfold.report.charts.lines import Curve, line_chart
 from mixfold.report.page import asset
 from mixfold.report.write import MOST_BYTES
 
@@ -219,3 +230,59 @@ def test_mistakes(mixture: GaussianMixture, holed: np.ndarray, tmp_path: Path) -
     with pytest.raises(ValueError, match="not fitted yet"):
         write_report(GaussianMixture(2), path=tmp_path / "r.html")
     assert not list(tmp_path.iterdir())
+
+
+def test_columns_that_never_vary_are_named(page, holed: np.ndarray) -> None:
+    table = pd.DataFrame(holed, columns=list("abcd")).assign(always=1.0)
+    with pytest.warns(UserWarning):
+        model = GaussianMixture(3, random_state=0).fit(table)
+    found = page(model, table)
+    assert "always holds a single value in all rows" in found.words["head"]
+    assert "single value" not in page(model, table.assign(always=table["a"])).words["head"]
+
+
+@pytest.mark.filterwarnings("ignore::mixfold.estimators.base.DegenerateWarning")
+@pytest.mark.parametrize(("factor", "told"), [(100.0, True), (1.0, False)])
+def test_a_column_that_drowns_the_others_is_named(page, holed, factor: float, told: bool) -> None:
+    table = pd.DataFrame(holed, columns=list("abcd"))
+    table["b"] *= factor
+    for model, units in ((PPCA(1), True), (FactorAnalysis(1), False)):
+        words = page(model.fit(table), table).words["head"]
+        assert ("b has " in words and "Divide each column" in words) == (told and units)
+
+
+def test_labels_that_name_rows_are_told(page, mixture: GaussianMixture, holed: np.ndarray) -> None:
+    found = page(mixture, holed, np.array([f"id{i}" for i in range(len(holed))]))
+    assert "240 different labels were given for 240 rows." in found.words["head"]
+    assert "the first 40 of 240 labels" in found.words["labels"]
+    few = page(mixture, holed, mixture.predict(holed))
+    assert "different labels" not in few.words["head"] and "the first" not in few.words["labels"]
+
+
+def test_two_groups_are_apart_in_one_direction(page, holed: np.ndarray) -> None:
+    found = page(GaussianMixture(2, random_state=0).fit(holed), holed).words["map"]
+    assert "variation within groups" in found and "separating direction 2" not in found
+    found = page(GaussianMixture(3, random_state=0).fit(holed), holed).words["map"]
+    assert "separating direction 2" in found and "variation within groups" not in found
+
+
+def test_numbers_beside_an_axis_are_not_cut_off() -> None:
+    steps = np.arange(1.0, 5.0)
+    values = -2.043042252 + 1e-9 * steps
+    text = line_chart([Curve("objective", steps, values)], "a", "b", "c")
+    ticks = re.findall(r'<text x="([\d.]+)" y="[\d.]+" class="tick end">([^<]+)<', text)
+    assert len(ticks) >= 2 and len({words for _, words in ticks}) == len(ticks)
+    # the texts end at x; a letter has at most 10 units where the screen is narrow
+    assert all(float(x) >= 10 * len(words) for x, words in ticks)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_objective_has_its_unit(page, rng: np.random.Generator) -> None:
+    X = rng.poisson(1.0, (60, 12)).astype(float)
+    words = X.sum(axis=1).mean()
+    for model, unit in ((LatentDirichletAllocation(2, random_state=0, max_iter=20), "word"),
+                        (PCP(2, 2, random_state=0, max_iter=20), "row")):  # fmt: skip
+        told = page(model.fit(X), X).words["fit"]
+        assert f"objective per {unit} at the end" in told
+        # a word of twelve has a log probability of about -2.5
+        assert -model.lower_bound_ == pytest.approx(2.4 if unit == "word" else 2.4 * words, rel=0.2)

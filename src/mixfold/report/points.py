@@ -120,14 +120,23 @@ def _axes(
     n_latents = len(axes)
     if sampled.X.shape[1] > 1 and len(sampled) > 2:
         flat = plane(_filled(subject, sampled, source), group if divided else None, subject.seed)
-        word = "separating direction" if divided else "principal direction"
-        axes += [(f"{word} {j + 1}", flat[:, j]) for j in range(2)]
+        words = (
+            _directions(group) if divided else ("principal direction 1", "principal direction 2")
+        )
+        axes += [(word, flat[:, j]) for j, word in enumerate(words)]
     elif not n_latents or sampled.X.shape[1] > 0:
         axes += [(subject.names[0], _column(sampled.X, 0))]
     by_latents = n_latents >= 2 and not (own and divided)
     if by_latents:
         return axes, (0, 1)
     return axes, (n_latents, n_latents + 1) if len(axes) >= n_latents + 2 else (0, 1)
+
+
+def _directions(group: Array) -> tuple[str, str]:
+    """Two groups are apart in one direction; the other is that in which their rows vary most."""
+    if len(np.unique(group)) < 3:
+        return "separating direction", "variation within groups"
+    return "separating direction 1", "separating direction 2"
 
 
 def _filled(subject: Subject, sampled: Sampled, source: Any) -> Any:

@@ -109,7 +109,7 @@
       frame.append(make("text", { x: left - 6, y: atY(t[0]) + 4, "class": "tick end" }, t[1]));
     });
     frame.append(make("line", { x1: left, x2: right, y1: bottom, y2: bottom, "class": "axis" }));
-    frame.append(make("text", { x: (left + right) / 2, y: bottom + 42, "class": "label middle" }, data.axes[state.x].name));
+    frame.append(make("text", { x: (left + right) / 2, y: bottom + 46, "class": "label middle" }, data.axes[state.x].name));
     frame.append(make("text", { x: left - 4, y: top - 10, "class": "label" }, data.axes[state.y].name));
   }
 
@@ -156,6 +156,12 @@
       RAMP.forEach(function (shade) { var s = swatch("flat"); s.style.background = shade; item.append(s); });
       item.append(" " + said(+range[1].toPrecision(3)));
       legend.append(item);
+      var none = chosen.values.reduce(function (sum, v) { return sum + (v === null); }, 0);
+      if (none) {
+        var lacks = document.createElement("li");
+        lacks.append(swatch("none"), "missing (" + none + ")");
+        legend.append(lacks);
+      }
       return;
     }
     var hidden = chosen.names.length - 40;
@@ -326,16 +332,22 @@
     soon();
   }
   var held = null;
-  svg.addEventListener("pointerdown", function (event) { held = place(event); svg.setPointerCapture(event.pointerId); });
+  svg.addEventListener("pointerdown", function (event) {
+    held = place(event);
+    if (event.pointerType === "touch") { point(nearest(held)); }
+    svg.setPointerCapture(event.pointerId);
+  });
   svg.addEventListener("pointerup", function () { held = null; });
   svg.addEventListener("pointercancel", function () { held = null; });
   svg.addEventListener("pointermove", function (event) {
     var at = place(event);
     if (!held) { point(nearest(at)); return; }
+    if (event.pointerType === "touch" && Math.hypot(at[0] - held[0], at[1] - held[1]) < 4) { return; }
     move((held[0] - at[0]) / (right - left), (held[1] - at[1]) / (top - bottom));
     held = at;
   });
-  svg.addEventListener("pointerleave", function () { point(-1); });
+  // a finger leaves with every tap: what it pointed at stays
+  svg.addEventListener("pointerleave", function (event) { if (event.pointerType !== "touch") { point(-1); } });
   svg.addEventListener("wheel", function (event) {
     if (!event.ctrlKey && !event.metaKey && document.activeElement !== svg) { return; }
     event.preventDefault();

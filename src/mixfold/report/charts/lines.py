@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.report.charts.frame import chart, frame
+from mixfold.report.charts.frame import chart, frame, room_for
 from mixfold.report.charts.scale import Scale, scale_of
 from mixfold.report.markup import Html, join, tag
 from mixfold.report.words import number
@@ -40,8 +40,8 @@ def line_chart(
 ) -> Html:
     """Curves in one frame. ``ring`` marks a point, ``marks`` are places across with words."""
     all_x, all_y = (np.concatenate([getattr(c, n) for c in curves]) for n in ("x", "y"))
-    x = scale_of(all_x, _LEFT, WIDTH - _RIGHT)
     y = scale_of(all_y, HEIGHT - _BOTTOM, _TOP)
+    x = scale_of(all_x, room_for(y.low, y.high, least=_LEFT), WIDTH - _RIGHT)
     whole = [v for v in x.ticks(8) if v == round(v)]
     parts = [frame(x, y, x_label, y_label, whole)]
     for at, words in marks:

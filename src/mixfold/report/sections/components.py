@@ -94,9 +94,11 @@ def _errors(subject: Subject, groups: Groups, seen: GroupSums | None) -> Array |
     if counts is not None and np.shape(counts) == weights.shape:
         total = float(np.sum(counts)) + float(getattr(subject.model, "alpha_", 1.0) or 1.0)
         return np.sqrt(weights * (1 - weights) / (total + 1))
-    if seen is not None and groups.soft:
-        return seen.weight_errors(weights)
     fitted = training_weight(subject.model)
+    if seen is not None and groups.soft:
+        # the rows seen tell what a row says of the weights; how many said it, the fit knows
+        size = float(seen.mass.sum())
+        return seen.weight_errors(weights) * (1.0 if not fitted else float(np.sqrt(size / fitted)))
     return None if fitted is None else np.sqrt(weights * (1 - weights) / fitted)
 
 

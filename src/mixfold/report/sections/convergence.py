@@ -82,6 +82,8 @@ def _lead(model: Any) -> str:
     steps = _steps(model)
     reason = getattr(model, "stop_reason_", None)
     words = _ENDS.get(str(reason), (f"{reason}", ""))[0] if reason is not None else ""
+    if reason == "max_iter" and not hasattr(model, "converged_"):  # as many as were asked for
+        words = "all iterations were made"
     if not words:
         words = "it converged" if getattr(model, "converged_", False) else "it did not converge"
     if not steps:
@@ -105,7 +107,7 @@ def _steps(model: Any) -> str:
 def _facts(model: Any) -> list[tuple[str, str]]:
     found = []
     for attribute, words in (
-        ("lower_bound_", "objective per row at the end"),
+        ("lower_bound_", f"{_objective(model)} at the end"),
         ("evidence_bound_", "bound on the log evidence"),
         ("inertia_", "inertia (sum of squared distances)"),
         ("solver_", "solver"),
@@ -116,9 +118,15 @@ def _facts(model: Any) -> list[tuple[str, str]]:
     return found
 
 
+def _objective(model: Any) -> str:
+    """Topics without clusters of documents are fitted to words, one by one."""
+    of_words = hasattr(model, "topics_") and not hasattr(model, "weights_")
+    return "objective per word" if of_words else "objective per row"
+
+
 def _trace(model: Any) -> Html | None:
     for attribute, words in (
-        ("lower_bounds_", "objective per row"),
+        ("lower_bounds_", _objective(model)),
         ("inertias_", "inertia"),
         ("loss_curve_", "loss"),
         ("validation_scores_", "score of rows held out"),
@@ -132,7 +140,7 @@ def _trace(model: Any) -> Html | None:
                 [Curve(words, steps, values)], f"The {words} at each iteration", "iteration",
                 words, marks=marks,
             )  # fmt: skip
-            told = "A flat end: more steps would change nothing."
+            told = "If the curve is flat at its end, more steps would change little."
             told += " Dashed lines: something was repaired." if marks else ""
             return join([picture, tag("p", told, class_="hint")])
     return None

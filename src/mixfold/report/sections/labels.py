@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.report.section import Section
+from mixfold.report.section import Note, Section
 from mixfold.report.subject import Subject
 from mixfold.report.tables import heat_table
-from mixfold.report.words import class_names, count, number
+from mixfold.report.words import class_names, count, number, plural
 
 _LABELS, _GROUPS = 40, 20
 
@@ -24,14 +24,25 @@ def labels(subject: Subject) -> Section | None:
     part = counts / np.maximum(counts.sum(axis=0, keepdims=True), 1e-300)
     heads = groups.heads(shown)
     texts = [[count(v) for v in row[: len(shown)]] for row in counts[:_LABELS]]
-    caption = f"Rows with each label (line) in each {groups.word} (column)"
+    more = f", the first {_LABELS} of {count(len(names))} labels" if len(names) > _LABELS else ""
+    caption = f"Rows with each label (line) in each {groups.word} (column){more}"
     shades = part[:_LABELS, : len(shown)]
     picture = heat_table("label", names[:_LABELS], heads, shades, texts, caption, most=1.0)
     lead = (
         f"The labels that were given, which the fit has not seen, beside the {groups.several}. "
         f"Adjusted Rand index {number(adjusted_rand(counts))}: 1 is the same division, 0 chance."
     )
-    return Section("labels", "Labels and groups", lead, picture)
+    notes = tuple(_notes(counts))
+    return Section("labels", "Labels and groups", lead, picture, notes)
+
+
+def _notes(counts: Array) -> list[Note]:
+    """A column that names rows rather than kinds of rows."""
+    kinds, rows = len(counts), float(counts.sum())
+    if kinds <= _LABELS or kinds < rows / 2:
+        return []
+    text = f"{count(kinds)} different labels were given for {plural(rows, 'row')}."
+    return [Note(text, "If they are names of rows, leave them out: they cannot match groups")]
 
 
 def adjusted_rand(counts: Array) -> float:

@@ -45,9 +45,15 @@ def latent_map(subject: Subject) -> Section | None:
 
 
 _HELP = (
-    "Drag to move, turn the wheel with Ctrl or use the buttons to zoom, point at a row to read it. "
-    "By keys: arrows move, + and \u2212 zoom, 0 resets, n and p step from row to row. Filter by "
-    "the number of a row, the name of a group, or a column and a limit: name > 2."
+    "Drag to move, turn the wheel with Ctrl or use the buttons to zoom, point at a row, or tap it, "
+    "to read it. By keys: arrows move, + and \u2212 zoom, 0 resets, n and p step from row to "
+    "row. Filter by the number of a row, the name of a group, or a column and a limit: name > 2."
+)
+
+
+_APART = (
+    "in the directions that separate the groups best",
+    "in the direction that separates the groups best, and that in which rows vary most within them",
 )
 
 
@@ -62,7 +68,7 @@ def _lead(subject: Subject, found: Points) -> str:
     )
     first = found.axes[found.first[0]][0]
     how = (
-        "in the directions that separate the groups best"
+        _APART[found.axes[found.first[1]][0].startswith("variation")]
         if first.startswith("separating")
         else "in the directions in which rows differ most"
         if first.startswith("principal")

@@ -7,6 +7,7 @@ import numpy as np
 from mixfold.contracts import Array
 from mixfold.engine.sources import open_source
 from mixfold.report.capabilities import Ask, filled_of
+from mixfold.report.column_notes import column_notes
 from mixfold.report.markup import Html, folded
 from mixfold.report.section import Note, Section
 from mixfold.report.subject import Subject
@@ -30,7 +31,7 @@ def missing(subject: Subject) -> Section | None:
     if total == 0:
         lead = f"No entry is missing in the {plural(n, 'row')}."
         body = folded("Columns, one by one", table_of_columns(subject))
-        return Section("missing", "Missing entries", lead, body)
+        return Section("missing", "Missing entries", lead, body, tuple(column_notes(subject)))
     fill = filled_of(subject.model)
     recovered = None if fill is None else recovery(subject, fill)
     lead = (
@@ -43,7 +44,7 @@ def missing(subject: Subject) -> Section | None:
             "were hidden and filled from the rest of their row. 100% is exact, 0% no better than "
             "the mean of the column. If these are the rows of the fit, it is a little flattering."
         )
-    notes = tuple(_notes(subject, lacks / n))
+    notes = (*column_notes(subject), *_notes(subject, lacks / n))
     return Section("missing", "Missing entries", lead, table_of_columns(subject, recovered), notes)
 
 

@@ -13,7 +13,7 @@ from mixfold.report.subject import Subject
 from mixfold.report.tables import bar, table
 from mixfold.report.words import NOTHING, number, share, short
 
-_COLUMNS, _OPEN, _ROWS, _NAMED, _PICTURES = 60, 12, 10, 3, 10
+_COLUMNS, _OPEN, _ROWS, _NAMED, _PICTURES = 60, 12, 10, 3, 9
 
 
 def residuals(subject: Subject) -> Section | None:
@@ -46,8 +46,9 @@ def _columns(subject: Subject, kept: Array) -> Html:
     if subject.image is not None:
         values = np.clip(np.nan_to_num(kept), 0, 1)
         picture = grey(values, subject.image, 0.0, 1.0, "part of the variance kept, by pixel")
-        seen = tile(picture, "variance kept: white all, black none")
-        return join([seen, folded("By column, as a table", table(head, rows, caption))])
+        title = tag("h3", "How much of each pixel is kept")
+        seen = tag("div", tile(picture, "white: all of its variance, black: none"), class_="sheet")
+        return join([title, seen, folded("By column, as a table", table(head, rows, caption))])
     if len(rows) <= _OPEN:
         return table(head, rows, caption)
     rest = folded("More columns", table(head, rows[_OPEN:], "Columns that are kept better"))
