@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pyarrow import csv, parquet
 
 import mixfold
 
@@ -93,6 +94,40 @@ def test_bad_data_is_a_failure_that_names_the_file(
     (tmp_path / name).write_bytes(content)
     check(run("fit", tmp_path / name, "-k", 1, "--out", tmp_path / "m"), 1, "error:", *expected)
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+MESSY = "id,age,when,pay\nu1,30,2020-01-01,5\nu2,,2020-01-02,6\n"
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_columns_without_numbers_are_named_with_an_option_to_copy(
+    run: Run, tmp_path: Path, kind: str
+) -> None:
+    file, model = tmp_path / f"messy.{kind}", tmp_path / "m"
+    (tmp_path / "messy.csv").write_text(MESSY)
+    if kind == "parquet":
+        parquet.write_table(csv.read_csv(tmp_path / "messy.csv"), file)
+    told = ("'id'", "2 such columns: 'id', 'when'.", "To use the others: --columns age,pay.")
+    check(run("fit", file, "-k", 1, "--out", model), 1, *told)
+    outcome = run("fit", file, "-k", 1, "--weights", "pay", "--out", model)
+    check(outcome, 1, "To use the others: --columns age.")
+    outcome = run("fit", file, "-k", 1, "--columns", "age,when", "--out", model)
+    check(outcome, 1, "'when'", "2020-01-01", "Leave it out of --columns")
+    assert "columns=" not in outcome.err and "datetime" not in outcome.err
+    assert not model.exists()
+
+
+def test_the_entry_that_is_no_number_is_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a,b\n,1\nNA,2\n?,3\n4,5\n")
+    outcome = run("fit", tmp_path / "x.csv", "-k", 1, "--out", tmp_path / "m")
+    check(outcome, 1, "'a'", "such as '?' in row 2", "Correct the entry")
+
+
+@pytest.mark.parametrize("line", ["1;2", "1,5;2,5"])
+def test_another_separator_is_told(run: Run, tmp_path: Path, line: str) -> None:
+    (tmp_path / "x.csv").write_text(f"a;b\n{line}\n")
+    outcome = run("fit", tmp_path / "x.csv", "-k", 1, "--out", tmp_path / "m")
+    check(outcome, 1, "not separated by commas", "'a;b'", "sep=';'")
 
 
 def test_a_bad_value_of_a_parameter_is_named(run: Run, example: Example, tmp_path: Path) -> None:

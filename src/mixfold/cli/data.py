@@ -9,6 +9,7 @@ from typing import Any
 import typer
 
 from mixfold.cli.corpus import is_corpus, open_corpus, open_corpus_for
+from mixfold.cli.numeric import in_options
 from mixfold.cli.outputs import has_target
 from mixfold.cli.texts import TextSettings
 from mixfold.contracts import Source
@@ -47,6 +48,16 @@ def open_columns(
     if is_corpus(file):
         return open_corpus(file, columns, weight, target, texts)
     texts.refuse(str(file))
+    try:
+        return _open_table(file, columns, weight, target)
+    except ValueError as error:
+        taken = [name for name in (weight, target) if name is not None]
+        raise in_options(error, file, columns, taken) from error
+
+
+def _open_table(
+    file: Path, columns: list[str] | None, weight: str | None, target: str | None
+) -> Source:
     from mixfold.engine.sources import open_source
 
     if target is None:

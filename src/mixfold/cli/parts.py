@@ -106,6 +106,11 @@ def _unit_table(model: Any) -> Any:
     return _table(names, UNIT_HEADS[kind], rows, f"{hidden} more units" * (hidden > 0))
 
 
+def _entry(value: float) -> str:
+    """Four digits, and none of them hidden in an exponent where people would write it out."""
+    return f"{value:.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.4g}"
+
+
 def _table(
     names: list[str],
     head: Sequence[str],
@@ -121,7 +126,7 @@ def _table(
     for name in (*head[1:], *names[:shown]):
         table.add_column(Text(name), justify="right")
     for label, (texts, vector) in rows.items():
-        table.add_row(label, *texts, *(f"{value:.4g}" for value in vector[:shown]))
+        table.add_row(label, *texts, *(_entry(value) for value in vector[:shown]))
     hidden = len(names) - shown
     notes = [f"{hidden} more columns" * (hidden > 0), more]
     table.caption = ", ".join(filter(None, notes)) or None

@@ -18,7 +18,7 @@ def report(
     file: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[DATA]",
+            metavar="DATA",
             exists=True,
             help="The rows, usually those of the fit: a table or texts, as for "
             "[bold]predict[/bold]. Without them the page tells what the model alone knows.",

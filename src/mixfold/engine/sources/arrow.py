@@ -56,7 +56,8 @@ def example(column: Any) -> str:
     """The first value of a column that is not null, for a message; empty if there is none."""
     for value in column:
         if value.is_valid:
-            return repr(value.as_py())
+            shown = value.as_py()
+            return repr(shown) if isinstance(shown, str) else str(shown)
     return ""
 
 

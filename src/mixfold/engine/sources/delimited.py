@@ -128,10 +128,16 @@ def _check_header(file: Path, names: list[str]) -> None:
             f"{file}: the first line must hold the names of the columns, but it holds the numbers "
             f"{', '.join(names[:4])}. Add a header line."
         )
-    if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+    if len(names) == 1:
+        _check_separator(file, names[0])
+
+
+def _check_separator(file: Path, line: str) -> None:
+    if "," not in line and any(mark in line for mark in ";\t|"):
         raise ValueError(
-            f"{file} is not separated by commas: its first line is {names[0]!r}. Write it with "
-            "commas, or name it .tsv if it is separated by tabs."
+            f"{file} is not separated by commas: its first line is {line[:80]!r}. Write it "
+            "with commas, and with points in numbers, as by pandas.read_csv(name, sep=';', "
+            "decimal=',').to_csv(new, index=False); or name it .tsv if it is separated by tabs."
         )
 
 
@@ -147,15 +153,21 @@ def _odd_one(column: Any) -> tuple[str, str]:
     """The first value that is no number, and its row, for a message."""
     for row, value in enumerate(column):
         text = value.as_py()
-        if text is not None and not (isinstance(text, str) and _is_float(text)):
-            return repr(text), f" in row {row} (rows count from 0)"
+        if not _is_missing(text) and not (isinstance(text, str) and _is_float(text)):
+            return example([value]), f" in row {row} (rows count from 0)"
     return example(column), ""
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether an entry would be missing in a column of numbers, as pyarrow reads them."""
+    return value is None or value in pa_csv.ConvertOptions().null_values
 
 
 def _explain(file: Path, error: Exception) -> ValueError:
     """What pyarrow says of a CSV file, with the file, the column and the row."""
     match = _CONVERSION.search(str(error))
     if match is None:
+        _check_separator(file, _first_line(file))
         return ValueError(f"{file} cannot be read as CSV: {error}. Correct that line.")
     position, line, kind, value = match.groups()
     names = _header(file)
@@ -165,6 +177,11 @@ def _explain(file: Path, error: Exception) -> ValueError:
         f"{file}: column {name!r} holds {value!r}{row}, but numbers ({kind}) before; a column must "
         "have one type. Correct the entry, or leave it empty if it is missing."
     )
+
+
+def _first_line(file: Path) -> str:
+    with pa.input_stream(file) as stream:  # packed files as well
+        return bytes(stream.read(1000)).split(b"\n")[0].decode("utf-8", "replace").strip()
 
 
 def _header(file: Path) -> list[str]:
