@@ -22,7 +22,8 @@ def test_it_runs_and_says_where_the_pictures_are(run: Run, tmp_path: Path) -> No
     assert outcome.code == 0, outcome.err
     assert outcome.err == ""
     page = tmp_path / "mixfold-demo-report.html"
-    assert "concave points" in page.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    assert "concave points" in text and "Labels and groups" in text and "malignant" in text
     assert str(page) in outcome.out.replace("\n", "")
     for study in ("tumours", "wines", "digits"):
         name = f"mixfold-demo-{study}.png"

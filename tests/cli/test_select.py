@@ -210,3 +210,21 @@ def test_several_values_of_a_parameter() -> None:
     assert parse_numbers("1:9:4, 2", "-k", 1) == [1, 2, 5, 9]
     with pytest.raises(typer.BadParameter, match="set twice"):
         parse_grid(["tol=1", "tol=2"], ["tol"])
+
+
+@pytest.mark.parametrize("more", [[], ["--criterion", "held-out", "--folds", 2]])
+def test_a_page_has_the_comparison(
+    run: Run, example: Example, tmp_path: Path, more: list[object]
+) -> None:
+    page = tmp_path / "page.html"
+    outcome = run("select", example.csv, "-k", "1:3", "--seed", 0, "--report", page, *more)
+    assert outcome.code == 0, outcome.err
+    assert f"wrote {page}" in outcome.out.replace("\n", "")
+    text = page.read_text(encoding="utf-8")
+    assert "3 settings compared by" in text and "90 rows" in text and example.csv.name in text
+    assert all(name in text for name in COLUMNS)
+
+
+def test_a_page_is_html(run: Run, example: Example) -> None:
+    outcome = run("select", example.csv, "--report", "page.txt")
+    assert outcome.code == 2 and "--report" in outcome.err and ".html" in outcome.err

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,11 +13,9 @@ from mixfold.cli.corpus import check_words
 from mixfold.cli.data import open_columns
 from mixfold.cli.families import FamilyOption, family_parameter
 from mixfold.cli.options import ColumnsOption, DataArgument, QuietOption, SeedOption, split_columns
-from mixfold.cli.tables import FORMATS, check_output
+from mixfold.cli.search_outputs import SearchOutputs
 from mixfold.cli.values import parse_numbers
 from mixfold.contracts import Source
-
-_PICTURES = (".png", ".pdf", ".svg")
 
 
 class Criterion(StrEnum):
@@ -111,6 +107,10 @@ def select(
     table: Annotated[
         Path | None, typer.Option("--table", help="All numbers of the search: .parquet or .csv.")
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option("--report", help="A page about the search and its best model: an .html file."),
+    ] = None,
     columns: ColumnsOption = None,
     weights: Annotated[
         str | None,
@@ -132,15 +132,14 @@ def select(
     """Find how many components a table has, and of which kind: fit many, keep the best.
 
     Example: [bold]mixfold select table.parquet --components 1:10 --set
-    covariance_type=full,diag --out best.mixfold --plot curve.png[/bold]
+    covariance_type=full,diag --out best.mixfold --report report.html[/bold]
     """
     from mixfold import MixtureSearch
 
     entries = find_models(model or ["gaussian-mixture"])
     check_words(file, entries)
-    _check_outputs(
-        file, {"--out": (out, ()), "--plot": (plot, _PICTURES), "--table": (table, FORMATS)}
-    )
+    outputs = SearchOutputs(file, out, plot, table, report)
+    outputs.check()
     grid = values_to_try(entries, settings or [], factors, family_parameter(family))
     search = MixtureSearch(
         {name: first_of(entry, grid) for name, entry in entries.items()},
@@ -163,22 +162,7 @@ def select(
         from mixfold.cli.choice import print_search
 
         print_search(search)
-    _write(search, out, plot, table, quiet)
-
-
-def _check_outputs(file: Path, outputs: Mapping[str, tuple[Path | None, tuple[str, ...]]]) -> None:
-    for option, (path, suffixes) in outputs.items():
-        if path is None:
-            continue
-        try:
-            check_output(path, suffixes)
-        except typer.BadParameter as error:
-            raise typer.BadParameter(error.message, param_hint=option) from None
-        if path.resolve() == file.resolve() or path.resolve().parent == file.resolve():
-            raise typer.BadParameter(
-                f"{path} would overwrite, or lie within, the data; choose another file.",
-                param_hint=option,
-            )
+    outputs.write(search, X, weight, quiet)
 
 
 def _in_memory(source: Source) -> tuple[Any, Any]:
@@ -205,20 +189,3 @@ def _keep_words(model: Any, source: Source) -> None:
 
     if source.feature_names is not None and not hasattr(model, "feature_names_in_"):
         model.feature_names_in_ = np.array(source.feature_names, dtype=object)
-
-
-def _write(
-    search: Any, out: Path | None, plot: Path | None, table: Path | None, quiet: bool
-) -> None:
-    from mixfold.cli.choice import draw_search, write_table
-
-    outputs = (
-        (out, search.save),
-        (plot, partial(draw_search, search)),
-        (table, partial(write_table, search)),
-    )
-    for path, write in outputs:
-        if path is not None:
-            write(path)
-            if not quiet:
-                typer.echo(f"wrote {path}")

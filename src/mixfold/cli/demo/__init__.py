@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +25,7 @@ def demo(
     """See it work: three built-in tables, what was found in them, pictures, and a report.
 
     Groups of tumours and their number, in a table with holes; wines of which few are labelled;
-    handwritten digits. Takes about a minute and gives the same result every time.
+    handwritten digits. Takes a minute or two and gives the same result every time.
     """
     from rich.console import Console
 
@@ -36,7 +37,18 @@ def demo(
     for study in (tumours, wines, digits):
         written += study.run(console, folder)
         console.print()
-    console.print(f"Done in {time.perf_counter() - start:.0f} s. Pictures, and a page to open in a "
-                  "browser:")  # fmt: skip
-    for path in written:
+    console.print(f"Done in {time.perf_counter() - start:.0f} s. Pictures:")
+    _list(path for path in written if path.suffix != ".html")
+    console.print("And a page to open in a browser, the report of the tumours:")
+    _list(path for path in written if path.suffix == ".html")
+    console.print(_NEXT)
+
+
+# what to type next; a path may have to be changed, nothing else
+_NEXT = """Now a table of your own, with missing entries as empty fields:
+  mixfold select table.csv --components 1:6 --out best.mixfold --report report.html"""
+
+
+def _list(paths: Iterable[Path]) -> None:
+    for path in paths:
         typer.echo(f"  {path.resolve()}")
