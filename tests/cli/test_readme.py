@@ -51,7 +51,7 @@ def test_the_commands_run(
         parquet.write_table(table, name)
     lines = [line for line in code("sh").splitlines() if line.startswith("mixfold ")]
     assert {line.split()[1] for line in lines} == {
-        "fit", "predict", "score", "impute", "sample", "inspect",
+        "fit", "predict", "score", "impute", "sample", "inspect", "report",
     }  # fmt: skip
     for line in lines:
         outcome = run(*shlex.split(line, comments=True)[1:])
