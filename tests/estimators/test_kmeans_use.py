@@ -150,7 +150,7 @@ X = np.arange(20.0).reshape(10, 2)
         ({"init": X[:3]}, r"centers \(3, 2\) does not match the number of clusters, 2. Give"),
         ({"init": X[:2, :1]}, r"centers \(2, 1\) does not match the number of features .* 2. Give"),
         ({"init": [[0, 0], [np.nan, 1]]}, "'init' should be finite"),
-        ({"n_init": 0}, "'n_init' parameter .* or one of 'auto'. Got 0"),
+        ({"n_init": 0}, "'n_init' parameter .* or 'auto'. Got 0"),
         ({"tol": -1}, "'tol' parameter .* a number >= 0"),
         ({"max_iter": 0}, "'max_iter' parameter .* an int >= 1"),
         ({"time_budget": 0}, "'time_budget'"),

@@ -293,7 +293,7 @@ def test_draws() -> None:
     np.testing.assert_array_equal(fit.sample(7, label=2, random_state=0)[0], of_one)
     with pytest.raises(ValueError, match="9 is no known class"):
         fit.sample(1, label=9)
-    with pytest.raises(ValueError, match="n_samples must be at least 1; got 0"):
+    with pytest.raises(ValueError, match="n_samples must be an int >= 1; got 0"):
         fit.sample(0)
     assert not hasattr(MixtureClassifier(MLiT()), "sample")
 

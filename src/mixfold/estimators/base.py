@@ -11,10 +11,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from mixfold import store
 from mixfold.contracts import Array, Block, Executor, Pilot, Source
@@ -22,6 +21,7 @@ from mixfold.engine.executors import resolve_executor
 from mixfold.engine.loop import Fit
 from mixfold.engine.sources import open_source
 from mixfold.estimators import constraints
+from mixfold.estimators.plain_rows import validated
 from mixfold.estimators.reported import Reported
 
 # packages whose lines a warning does not point to: scikit-learn wraps our methods
@@ -39,6 +39,11 @@ class MixfoldEstimator(Reported, BaseEstimator):
     # fitted attributes that a model file holds, besides the engine's own parameters
     _stored: ClassVar[tuple[str, ...]] = ()
 
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if issubclass(cls, TransformerMixin):
+            _own_transforms(cls)
+
     def _check_parameters(self) -> None:
         values = self.get_params(deep=False)
         constraints.check(type(self).__name__, values, self._constraints)
@@ -51,17 +56,7 @@ class MixfoldEstimator(Reported, BaseEstimator):
         """A source over X, with feature names and counts remembered or compared."""
         X = _unmasked(X)
         if _is_plain(X):
-            sparse_ok = get_tags(self).input_tags.sparse
-            X = validate_data(
-                self,
-                X,
-                reset=reset,
-                dtype=[np.float64, np.float32],
-                accept_sparse="csr" if sparse_ok else False,
-                ensure_all_finite="allow-nan",
-                ensure_min_samples=min_rows,
-            )
-            return open_source(X, weight=weight, y=y)
+            return open_source(validated(self, X, reset, min_rows), weight=weight, y=y)
         columns = None if reset else self._known_columns(X)
         source = open_source(X, columns=columns, weight=weight, y=y)
         if reset:
@@ -195,6 +190,18 @@ class MixfoldEstimator(Reported, BaseEstimator):
 
     def _check_state(self) -> None:
         """Refuse a state whose parts do not fit each other."""
+
+
+def _own_transforms(cls: type) -> None:
+    """Give a class the ``transform`` of its mixins as its own.
+
+    scikit-learn makes a table of the result (``set_output``) only of methods that a transformer
+    itself defines: those of a mixin it would leave as they are, without a word.
+    """
+    for name in ("transform", "fit_transform"):
+        found = getattr(cls, name, None)
+        if name not in vars(cls) and found is not None and not hasattr(found, "__wrapped__"):
+            setattr(cls, name, found)
 
 
 def warn(message: str, category: type[Warning]) -> None:

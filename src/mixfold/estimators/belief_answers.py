@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array
 from mixfold.engine.random import seed_from
-from mixfold.estimators.rbm_answers import Classes, check_positive, has_classes, log_partition_of
+from mixfold.estimators.constraints import check_count
+from mixfold.estimators.rbm_answers import Classes, has_classes, log_partition_of
 from mixfold.estimators.rbm_rows import Entries, class_codes
 from mixfold.math.softmax import normalise
 from mixfold.models.belief import use
@@ -115,7 +116,7 @@ class BeliefAnswers(Classes):
             ``log_partition()``, which is remembered.
         """
         check_is_fitted(self)
-        check_positive("n_draws", n_draws)
+        check_count("n_draws", n_draws)
         v = self._told(X, _visible)
         codes = None
         if y is not None:
@@ -183,6 +184,7 @@ class BeliefAnswers(Classes):
         y : ndarray of shape (n_samples,)
             None without labels.
         """
+        check_count("n_samples", n_samples)
         X, labels = self._dreamed(label, n_samples, n_steps, False, random_state)
         return X, self.classes_[labels.argmax(axis=1)] if labels.shape[1] else None
 
@@ -190,8 +192,8 @@ class BeliefAnswers(Classes):
         self, label: Any, n: int, n_steps: int, probabilities: bool, random_state: Any
     ) -> tuple[Array, Array]:
         check_is_fitted(self)
-        check_positive("n", n)
-        check_positive("n_steps", n_steps)
+        check_count("n", n)
+        check_count("n_steps", n_steps)
         rng = np.random.default_rng(seed_from(random_state) % 2**63)
         params = self._params
         held = self._label_shares(label, n, params.top.dtype)

@@ -30,7 +30,8 @@ def class_rows(
     if source.n_samples is not None and source.n_samples != len(labels):
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has "
-            f"{source.n_samples} rows and y {len(labels)}"
+            f"{source.n_samples} rows and y {len(labels)}; give one entry per row, in the same "
+            "order"
         )
     weights = _weights(source)
     if weights is not None and (weights == 0).any():
@@ -42,7 +43,7 @@ def _known(owner: Any, y: Any) -> Array:
     if y is None:
         raise ValueError(
             f"This {type(owner).__name__} estimator requires y to be passed, but the target y is "
-            "None"
+            "None; give the class of each row"
         )
     given = np.asarray(y)
     gaps = given.dtype.kind in "Of" and any(map(_is_gap, given.ravel().tolist()))

@@ -39,7 +39,7 @@ def number(low: float, *, open_end: bool = False) -> Rule:
 
 def one_of(names: Iterable[str]) -> Rule:
     allowed = tuple(names)
-    words = "one of " + ", ".join(repr(n) for n in allowed)
+    words = ("one of " if len(allowed) > 1 else "") + ", ".join(repr(n) for n in allowed)
     return Rule(words, lambda v: isinstance(v, str) and v in allowed)
 
 
@@ -82,6 +82,12 @@ def function(of: str) -> Rule:
 
 def anything() -> Rule:
     return Rule("anything", lambda v: True)
+
+
+def check_count(name: str, value: Any) -> None:
+    """Refuse what is no number of rows, chains or steps; the first words are scikit-learn's."""
+    if not integer(1).holds(value):
+        raise ValueError(f"Invalid value for {name!r}: {name} must be an int >= 1; got {value!r}")
 
 
 Constraints = Mapping[str, tuple[Rule, ...]]

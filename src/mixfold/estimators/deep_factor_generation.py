@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from mixfold.contracts import Array, record
 from mixfold.engine.random import seed_from
 from mixfold.estimators.base import DegenerateWarning, warn
+from mixfold.estimators.constraints import check_count
 from mixfold.estimators.deep_factor_answers import DeepAnswers
 from mixfold.estimators.gaussian_mixture import GaussianMixture
 from mixfold.estimators.mixture_of_factor_analyzers import MixtureOfFactorAnalyzers
@@ -179,8 +180,7 @@ def _fitted_prior(sources: Array, weight: Array, prior: str, seed: int) -> Any:
 
 
 def _check_request(n: Any, prior: Any, keep: Any) -> None:
-    if not isinstance(n, int | np.integer) or n < 1:
-        raise ValueError(f"n must be an int >= 1; got {n!r}")
+    check_count("n", n)
     names = ("mixture", "gaussian", "laplace", "prototype")
     if prior not in names:
         raise ValueError(f"prior must be one of {', '.join(map(repr, names))}; got {prior!r}")

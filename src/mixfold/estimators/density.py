@@ -16,6 +16,7 @@ from mixfold.engine.loop import Fit, Plan
 from mixfold.engine.random import RowKeys, seed_from
 from mixfold.estimators import answers
 from mixfold.estimators.base import warn
+from mixfold.estimators.constraints import check_count
 from mixfold.estimators.fitting import FIRST_BATCH_STEPS, FittingEstimator
 from mixfold.models.mixture import Mixture, MixtureReading, MixtureStats
 
@@ -140,10 +141,7 @@ class DensityEstimator(DensityMixin, FittingEstimator):
     def _generator(self, n_samples: int, random_state: Any) -> np.random.Generator:
         """Random numbers for draws: the estimator's own stream, which goes on, or a given seed."""
         check_is_fitted(self)
-        if n_samples < 1:
-            raise ValueError(
-                f"Invalid value for 'n_samples': {n_samples}. At least one sample must be drawn."
-            )
+        check_count("n_samples", n_samples)
         if random_state is not None:
             return np.random.default_rng(seed_from(random_state))
         seed, calls = self._stream

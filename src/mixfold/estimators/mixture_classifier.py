@@ -91,6 +91,10 @@ class MixtureClassifier(ClassAnswers, ClassFiles, ClassifierMixin, MetaEstimator
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    References
+    ----------
+    .. [1] Hastie, Tibshirani. Discriminant analysis by Gaussian mixtures. JRSS B 58, 1996.
+
     Examples
     --------
     >>> import numpy as np
@@ -311,8 +315,7 @@ class MixtureClassifier(ClassAnswers, ClassFiles, ClassifierMixin, MetaEstimator
         y : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        if n_samples < 1:
-            raise ValueError(f"n_samples must be at least 1; got {n_samples}")
+        rule.check_count("n_samples", n_samples)
         seed = seed_from(random_state)
         rng = np.random.default_rng(seed % 2**63)
         if label is None:

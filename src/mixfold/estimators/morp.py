@@ -123,7 +123,7 @@ default='linear'
         None tries 11 values of beta.
     random_state : int, RandomState, Generator or None, default=None
         Of the landmarks and the folds.
-    executor : 'threads', 'dask', or an executor, default='threads'
+    executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
         Where the rows are visited.
     n_jobs : int, default=None
         Number of threads; None means all cores.
@@ -185,8 +185,7 @@ default='linear'
                                                lambda v: isinstance(v, list | tuple | dict))),
         "standardize": (rule.one_of(["auto"]), rule.boolean()),
         "ridge": (rule.number(0),),
-        "cv": (rule.integer(2), rule.Rule("a splitter or a list of (train, test) rows", lambda v:
-                                      hasattr(v, "split") or isinstance(v, list | tuple))),
+        "cv": (rule.integer(2), rule.splits()),
         "cv_grid": (rule.nothing(), rule.Rule("a dict", lambda v: isinstance(v, dict))),
     }  # fmt: skip
     _stored: ClassVar[tuple[str, ...]] = (

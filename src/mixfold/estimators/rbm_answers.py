@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from mixfold.contracts import Array, Block
 from mixfold.engine.random import seed_from
 from mixfold.engine.sources.targets import split_target
+from mixfold.estimators.constraints import check_count
 from mixfold.estimators.rbm_rows import Entries, class_codes, numbers_of
 from mixfold.estimators.target_scores import target_score
 from mixfold.estimators.targets import Target
@@ -109,6 +110,7 @@ class RBMAnswers(Classes):
 
     def reconstruct(self, X: Any) -> Array:
         """Expected rows given the expected hidden units of X, (n_samples, n_features)."""
+        check_is_fitted(self)
         task = partial(_reconstructed, self._units(), self._entries)  # type: ignore[attr-defined]
         return self._told(X, task)
 
@@ -125,7 +127,7 @@ class RBMAnswers(Classes):
         -------
         ndarray of shape (n_samples, n_features)
         """
-        check_positive("n_steps", n_steps)
+        check_count("n_steps", n_steps)
         rng = np.random.default_rng(seed_from(random_state) % 2**63)
         v = self._told(X, _visible)
         params = self._params.astype(v.dtype)
@@ -155,8 +157,8 @@ class RBMAnswers(Classes):
             Classes; None without labels.
         """
         check_is_fitted(self)
-        check_positive("n_samples", n_samples)
-        check_positive("n_steps", n_steps)
+        check_count("n_samples", n_samples)
+        check_count("n_steps", n_steps)
         rng = np.random.default_rng(seed_from(random_state) % 2**63)
         params = self._params
         held = self._label_shares(label, n_samples, params.dtype)
@@ -265,18 +267,13 @@ def log_partition_of(
         )
     if possible and method != "ais":
         return partition.exact(units, params)
-    check_positive("n_chains", n_chains)
+    check_count("n_chains", n_chains)
     if n_temperatures is None:
         n_temperatures = next(n for size, n in TEMPERATURES if params.weights.size <= size)
-    check_positive("n_temperatures", n_temperatures)
+    check_count("n_temperatures", n_temperatures)
     betas = partition.temperatures(n_temperatures)
     rng = np.random.default_rng([seed % 2**63, 2**35])
     return partition.annealed(units, params, np.asarray(base, float), rng, n_chains, betas)
-
-
-def check_positive(name: str, value: Any) -> None:
-    if not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"{name} must be an int >= 1; got {value!r}")
 
 
 def _answered(

@@ -73,6 +73,7 @@ def gathered(
         X = open_source(X, columns=columns, weight=weight)
         weight = None
     source = owner._open(X, reset=reset, weight=weight)
+    owner._executor(source)  # rows are visited by it after the fit: what it cannot be is told now
     if y is None and isinstance(X, Source):
         y = sides_beside(X).y
     blocks = list(source.blocks())
@@ -128,7 +129,7 @@ def class_codes(
     if len(values) != n_rows:
         raise ValueError(
             f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows and "
-            f"y {len(values)}"
+            f"y {len(values)}; give one entry per row, in the same order"
         )
     lacks = unknown(values)
     if weight is not None:

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from mixfold.engine.executors.blas import single_threaded_blas
+from mixfold.engine.executors.threads import count_threads
 from mixfold.estimators.base import DegenerateWarning
 from mixfold.estimators.search_facts import NOTHING, facts
 from mixfold.estimators.search_grid import Setting
@@ -64,6 +65,8 @@ class Worker:
 
     @classmethod
     def of(cls, n_jobs: int | None, seed: int, verbose: int = 0) -> Worker:
+        if n_jobs is not None:
+            count_threads(n_jobs)  # refuses what is no number of threads, as in all estimators
         return cls(effective_n_jobs(n_jobs), seed, verbose)
 
     def run(self, task: Callable[..., T], arguments: Iterable[tuple[Any, ...]]) -> Iterator[T]:

@@ -227,6 +227,7 @@ class SupervisedEstimator(LatentEstimator):
 
         What is unknown of y, as in ``fit``, does not count.
         """
+        check_is_fitted(self)
         y = self._asked_target(X, self._required(y))
         return target_score(self._target, y, self.predict(X), sample_weight)
 

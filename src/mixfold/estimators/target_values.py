@@ -20,9 +20,14 @@ def as_target(y: Any) -> Array:
     if type(y).__module__.partition(".")[0] in ("pandas", "polars"):
         y = _of_frame(y)
     values = _of_list(y)
-    if values.ndim not in (1, 2) or 0 in values.shape:
+    if values.ndim not in (1, 2):
         raise ValueError(
             f"y should be a 1d array, or have one column per output: it has shape {values.shape}"
+        )
+    if 0 in values.shape:
+        raise ValueError(
+            f"y is empty: it has shape {values.shape}, 0 sample(s) or outputs, while a minimum of "
+            "1 is required. Give one entry per row"
         )
     if values.dtype.kind == "c":
         raise ValueError("Complex data not supported: y must hold real numbers or labels")

@@ -76,7 +76,7 @@ def learned(y: Any, task: str, weight: Array | None) -> tuple[Target, Array]:
     weighs = weight > 0
     if not weighs.any():
         raise ValueError(
-            "weight is zero in every row: at least one row must have a positive weight"
+            "sample_weight is zero in every row: at least one row must have a positive weight."
         )
     target = make_target(values[weighs], task)
     some = target.encoded(values[weighs])

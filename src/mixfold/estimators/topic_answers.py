@@ -17,7 +17,7 @@ from mixfold.models.topics.use import Complete
 
 _METHODS = {"method": (rule.one_of(["completion", "bound"]),)}
 _WORDS = {"n_words": (rule.integer(0),)}
-_DRAWS = {"n_samples": (rule.integer(1),), "length": (rule.number(0),)}
+_DRAWS = {"length": (rule.number(0),)}
 
 
 class TopicAnswers:
@@ -135,8 +135,8 @@ class TopicAnswers:
 def check_draws(model: Any, n_samples: Any, length: Any) -> None:
     """Whether ``sample`` can draw so many documents of such a length."""
     check_is_fitted(model)
-    given = {"n_samples": n_samples, "length": length}
-    rule.check(type(model).__name__ + ".sample", given, _DRAWS)
+    rule.check_count("n_samples", n_samples)
+    rule.check(type(model).__name__ + ".sample", {"length": length}, _DRAWS)
 
 
 def _totals(bounds: Callable[[Block], Array], block: Block) -> Array:

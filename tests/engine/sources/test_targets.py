@@ -80,7 +80,7 @@ def test_whole_numbers_in_a_file_are_integers_however_they_are_written(
 def test_names_that_are_not_there_are_told(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"has no column 'kin'\. Did you mean 'kind'"):
         split_target(FRAME, "kin")
-    with pytest.raises(ValueError, match="a ndarray, has no column names; give y as an array"):
+    with pytest.raises(ValueError, match="a ndarray, has no column names; give an array instead"):
         split_target(np.ones((3, 2)), "kind")
     np.save(tmp_path / "t.npy", np.ones((3, 2)))
     with pytest.raises(ValueError, match=r"t\.npy has no column names"):

@@ -103,7 +103,9 @@ def check_weight(weight: Array, start: int = 0, place: Place = row_of_x) -> None
 
 def nothing_weighs() -> ValueError:
     """The error for weights that are all zero."""
-    return ValueError("weight is zero in every row: at least one row must have a positive weight.")
+    return ValueError(
+        "sample_weight is zero in every row: at least one row must have a positive weight."
+    )
 
 
 def check_labels(y: Array, start: int = 0, place: Place = row_of_x) -> None:

@@ -67,7 +67,7 @@ def _open_npy(files: tuple[Path, ...], columns: Any, weight: Any, y: Any) -> Map
 
 def refuse_names(what: str, columns: Any, weight: Any, y: Any) -> None:
     """Arrays have no column names to choose by."""
-    named = {"weight": isinstance(weight, str), "y": isinstance(y, str)}
+    named = {"sample_weight": isinstance(weight, str), "y": isinstance(y, str)}
     for name, wrong in ({"columns": columns is not None} | named).items():
         if wrong:
             raise ValueError(

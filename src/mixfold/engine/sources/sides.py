@@ -34,7 +34,7 @@ class Sides:
 
     def check_length(self, n_samples: int) -> None:
         """One entry per row."""
-        for name, values in (("weight", self.weight), ("y", self.y)):
+        for name, values in (("sample_weight", self.weight), ("y", self.y)):
             if values is not None and len(values) != n_samples:
                 raise ValueError(
                     f"{name} has {len(values)} entries, the data have {n_samples} rows; give one "
@@ -76,7 +76,7 @@ def _weight(weight: Any) -> Array | None:
     values = np.asarray(weight)
     if values.ndim != 1:
         raise ValueError(
-            f"Sample weights must be 1D array: weight has shape {values.shape}. "
+            f"Sample weights must be 1D array: sample_weight has shape {values.shape}. "
             "Give one number per row."
         )
     try:
@@ -84,7 +84,9 @@ def _weight(weight: Any) -> Array | None:
             raise TypeError("convert it to float first")
         return values.astype(FLOAT64, copy=False)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"weight must hold numbers, got type {values.dtype}: {error}.") from error
+        raise TypeError(
+            f"sample_weight must hold numbers, got type {values.dtype}: {error}."
+        ) from error
 
 
 def _labels(y: Any) -> Array | None:

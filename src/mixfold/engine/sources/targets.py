@@ -91,7 +91,7 @@ def split_target(X: Any, name: str, weight: Any = None) -> tuple[Array, list[str
     values : ndarray of shape (n_samples,)
     features : list of str
     """
-    names, read = _columns(X)
+    names, read = _columns(X, name)
     choice = choose(names, None, weight, name, _called(X))
     return read(name), list(choice.names)
 
@@ -116,7 +116,7 @@ def _called(X: Any) -> str:
     return str(X) if is_path(X) else f"the {type(X).__name__}"
 
 
-def _columns(X: Any) -> tuple[list[str], Any]:
+def _columns(X: Any, wanted: str) -> tuple[list[str], Any]:
     """Names of the columns, and what reads one of them."""
     if is_path(X) or (isinstance(X, list | tuple) and X and all(is_path(item) for item in X)):
         return _file_columns(X)
@@ -131,8 +131,8 @@ def _columns(X: Any) -> tuple[list[str], Any]:
     if package == "polars":
         return list(X.columns), lambda name: _arrow(X[name].to_arrow())
     raise ValueError(
-        f"y names a column, but X, a {type(X).__name__}, has no column names; give y as an array, "
-        "or X as a table or a Parquet or CSV file"
+        f"{wanted!r} names a column, but X, a {type(X).__name__}, has no column names; give an "
+        "array instead, or X as a table or a Parquet or CSV file"
     )
 
 
