@@ -67,11 +67,11 @@ class BayesianGaussianMixture(BayesEstimator):
         W^-1 of the Wishart prior, in the shape of one covariance; None is the covariance of the
         data.
     random_state : int, RandomState, Generator or None, default=None
-        Same seed, same result, for any number of threads or workers.
+        Seed; the same seed gives the same result for any number of threads or workers.
     warm_start : bool, default=False
-        Start from the result of the last fit.
+        Start the next fit from the last one.
     verbose : int, default=0
-        1 shows where the fit stands, 2 every iteration.
+        1 reports progress, 2 every iteration.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
     learn_concentration : bool, default=False
@@ -87,11 +87,11 @@ class BayesianGaussianMixture(BayesEstimator):
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
         Where the rows are visited.
     n_jobs : int, default=None
-        Threads; None means all cores.
+        Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None
-        A file to which a long fit writes its state now and then.
+        File in which the fit is kept and from which it goes on if interrupted.
 
     Attributes
     ----------
@@ -106,19 +106,18 @@ class BayesianGaussianMixture(BayesEstimator):
     active_ : ndarray of bool of shape (n_components,)
         Components with more than half a row; ``effective_components_`` counts them.
     effective_components_ : int
-    converged_ : bool
-    stop_reason_ : str
-    n_iter_ : int
-    lower_bound_ : float
-        Bound of the log evidence per unit of weight; ``evidence_bound_`` is the whole of it.
+    converged_, stop_reason_, n_iter_, n_passes_, lower_bound_, lower_bounds_, events_
+        As in :class:`GaussianMixture`; the objective is the bound of the log evidence.
     evidence_bound_ : float
+        The whole of ``lower_bound_``, which is per unit of weight.
+    alpha_ : float
+        Concentration of the weights, with which the fit began or which it learned.
     weight_concentration_ : ndarray or tuple of two
         Dirichlet parameters, or the two of each stick (the last is not broken: its second is 0).
     weight_concentration_prior_, mean_precision_prior_, degrees_of_freedom_prior_ : float
     mean_prior_, covariance_prior_ : ndarray
     mean_precision_, degrees_of_freedom_ : ndarray
         Of the posterior of each component.
-    events_ : list of Event
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

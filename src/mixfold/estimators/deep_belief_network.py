@@ -86,6 +86,7 @@ class DeepBeliefNetwork(
     l2 : float, default=0.0002
         Decay of weights.
     batch_size : int, default=100
+        Rows of a step.
     max_epochs : int, default=20
         Passes over the rows for each layer.
     fine_tune_epochs : int, default=20
@@ -99,10 +100,10 @@ class DeepBeliefNetwork(
         With ``validation_fraction``: epochs without a better score after which a phase ends.
         None: never.
     random_state : int, RandomState, Generator or None, default=None
-        Seed.
+        Seed; the same seed gives the same result for any number of threads or workers.
     verbose : int, default=0
         1 reports each epoch.
-    executor : 'threads', 'dask', or an executor, default='threads'
+    executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
         Where rows are visited after the fit.
     n_jobs : int, default=None
         Number of threads there; None means all cores.

@@ -73,16 +73,16 @@ class DeepFactorNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DeepF
     solver : {'auto', 'lbfgs', 'adam'}, default='auto'
         Of the recognition network: quasi-Newton steps over all rows, or Adam on mini-batches.
         'auto' takes the first for up to 20 000 labelled rows.
-    tol : float, default=1e-06
+    tol : float, default=1e-6
         Quasi-Newton steps end when one of them gains less, relative to the objective.
     max_iter : int, default=200
         Quasi-Newton steps.
     learning_rate : float, default=0.001
         Of Adam, at the start; it falls to a hundredth.
     batch_size : int, default=100
-        Of Adam.
+        Rows of a step of Adam.
     max_epochs : int, default=30
-        Of Adam.
+        Rows of a step of Adam.
     validation_fraction : float, default=0.1
         Share of the labelled rows by which Adam judges itself; the best epoch is kept. None: no
         rows are held out.
@@ -92,12 +92,12 @@ class DeepFactorNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DeepF
         Further parameters of the :class:`MatrixFactorization` of each layer, such as ``max_iter``
         or ``reencode``.
     random_state : int, RandomState, Generator or None, default=None
-        Seed; the same seed gives the same result for any number of threads.
+        Seed; the same seed gives the same result for any number of threads or workers.
     verbose : int, default=0
-        1 reports progress, 2 every step.
+        1 reports progress, 2 every iteration.
     verbose_interval : int, default=10
-        Steps between two reports.
-    executor : 'threads', 'dask', or an executor, default='threads'
+        Iterations between two lines of a log.
+    executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
         Where the rows are visited. Training of the whole holds them in memory.
     n_jobs : int, default=None
         Number of threads; None means all cores.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
@@ -189,7 +190,7 @@ class FeatureCoordinates(LatentEstimator):
             tags.input_tags.pairwise = self._is_given
         return tags
 
-    def save(self, path: Any) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted estimator to a file that holds data only, never code.
 
         Load it with ``mixfold.load(path)``. The file appears whole or not at all. A kernel that is

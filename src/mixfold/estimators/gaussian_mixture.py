@@ -52,9 +52,9 @@ class GaussianMixture(MixtureEstimator):
     weights_init, means_init, precisions_init : array-like, default=None
         Parts of the start that are known.
     random_state : int, RandomState, Generator or None, default=None
-        Same seed, same result, for any number of threads or workers.
+        Seed; the same seed gives the same result for any number of threads or workers.
     warm_start : bool, default=False
-        Start from the result of the last fit.
+        Start the next fit from the last one.
     verbose : int, default=0
         1 shows a status line in a terminal and some lines in a log, 2 every iteration.
     verbose_interval : int, default=10
@@ -65,7 +65,7 @@ class GaussianMixture(MixtureEstimator):
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
         Where the rows are visited.
     n_jobs : int, default=None
-        Threads; None means all cores.
+        Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None

@@ -258,11 +258,11 @@ class Mixture(GeneralMixture):
     thin : int, default=1
         Sweeps per draw.
     random_state : int, RandomState, Generator or None, default=None
-        Same seed, same result, for any number of threads or workers.
+        Seed; the same seed gives the same result for any number of threads or workers.
     warm_start : bool, default=False
-        Start from the result of the last fit.
+        Start the next fit from the last one.
     verbose : int, default=0
-        1 shows where the fit stands, 2 every iteration.
+        1 reports progress, 2 every iteration.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
     acceleration : {'auto', 'quasi-newton', 'squarem'} or None, default='auto'
@@ -270,7 +270,7 @@ class Mixture(GeneralMixture):
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
         Where the rows are visited.
     n_jobs : int, default=None
-        Threads; None means all cores.
+        Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None
@@ -283,12 +283,9 @@ class Mixture(GeneralMixture):
     means_ : ndarray of shape (n_components, n_features)
         Expected entries. By family also ``covariances_``, ``probabilities_`` or ``rates_``; for a
         dict of families ``parameters_`` has them by name.
-    converged_ : bool
-    stop_reason_ : str
-    n_iter_ : int
-    lower_bound_ : float
-        Objective per unit of weight: log-likelihood, or bound of the log evidence.
-    events_ : list of Event
+    converged_, stop_reason_, n_iter_, n_passes_, lower_bound_, lower_bounds_, events_
+        As in :class:`GaussianMixture`; the objective is the log-likelihood, or the bound of the
+        log evidence.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -66,7 +66,7 @@ default='linear'
         Number of rows by products with which rows get their coordinates (Nystroem); None is exact.
     random_state : int, RandomState, Generator or None, default=None
         Of the landmarks.
-    executor : 'threads', 'dask', or an executor, default='threads'
+    executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
         Where the rows are visited.
     n_jobs : int, default=None
         Number of threads; None means all cores.

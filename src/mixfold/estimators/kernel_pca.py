@@ -79,14 +79,14 @@ class KernelPCA(KernelStream):
     forgetting : float, default=1.0
         By how much earlier batches are multiplied when ``partial_fit`` meets a new one; only where
         sums are kept instead of rows (with landmarks or the linear kernel).
-    warm_start : bool, default=False
-        Start the next fit from the axes of the last one, if it has as many rows.
     random_state : int, RandomState, Generator or None, default=None
         Seed of landmarks and of the directions with which a solver begins; the same seed gives the
         same result for any number of threads.
+    warm_start : bool, default=False
+        Start the next fit from the axes of the last one, if it has as many rows.
     verbose : int, default=0
         1 reports progress.
-    executor : 'threads', 'dask', or an executor, default='threads'
+    executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
         Where the tiles are computed and rows are visited.
     n_jobs : int, default=None
         Number of threads; None means all cores.
@@ -176,8 +176,8 @@ class KernelPCA(KernelStream):
         max_iter: int = 100,
         cache_size: float = 1000,
         forgetting: float = 1.0,
-        warm_start: bool = False,
         random_state: Any = None,
+        warm_start: bool = False,
         verbose: int = 0,
         executor: Any = "threads",
         n_jobs: int | None = None,
@@ -196,8 +196,8 @@ class KernelPCA(KernelStream):
         self.max_iter = max_iter
         self.cache_size = cache_size
         self.forgetting = forgetting
-        self.warm_start = warm_start
         self.random_state = random_state
+        self.warm_start = warm_start
         self.verbose = verbose
         self.executor = executor
         self.n_jobs = n_jobs

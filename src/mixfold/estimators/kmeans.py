@@ -62,7 +62,7 @@ default='k-means++'
         a column. That is what centres gain that move by the ``tol`` of scikit-learn, which
         looks at the last step only. 0 goes on until nothing changes.
     random_state : int, RandomState, Generator or None, default=None
-        Same seed, same result, for any number of threads or workers.
+        Seed; the same seed gives the same result for any number of threads or workers.
     verbose : int, default=0
         1 shows a status line in a terminal and some lines in a log, 2 every iteration. The
         objective shown is minus the share of the variance within clusters.
@@ -71,7 +71,7 @@ default='k-means++'
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
         Where the rows are visited.
     n_jobs : int, default=None
-        Threads; None means all cores.
+        Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None

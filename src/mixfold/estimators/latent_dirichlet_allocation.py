@@ -60,23 +60,23 @@ class LatentDirichletAllocation(StreamedTopics, TopicEstimator):
         The larger, the less the first steps weigh.
     total_samples : float, default=None
         Documents of the whole stream, for ``partial_fit``; None counts those seen so far.
-    tol : float, default=0.001
+    tol : float, default=1e-3
         The fit ends when the gain of all steps to come is projected to be less, in nats per token:
         0.001 is a tenth of a percent of the perplexity. 'online' ends when a pass gains less.
     max_iter : int, default=1000
         Passes over the documents; corpora need some tens, documents without structure hundreds.
     random_state : int, RandomState, Generator or None, default=None
-        Seed; the same seed gives the same result for any number of threads.
+        Seed; the same seed gives the same result for any number of threads or workers.
     verbose : int, default=0
-        1 reports progress, 2 every step.
+        1 reports progress, 2 every iteration.
     verbose_interval : int, default=10
-        Steps between two reports.
-    executor : 'threads', 'dask', or an executor, default='threads'
+        Iterations between two lines of a log.
+    executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
         Where the documents are visited.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
-        Seconds after which the best so far is returned.
+        Seconds after which the best result so far is returned.
     checkpoint : path, default=None
         File in which the fit is kept and from which it goes on if interrupted.
 

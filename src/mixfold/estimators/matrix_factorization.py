@@ -86,27 +86,27 @@ class MatrixFactorization(
         of its parts (all non-negative). They need many more passes.
     init : {'auto', 'pca', 'nndsvd', 'random'}, default='auto'
         Start of the codebook; 'auto' takes 'nndsvd' of a non-negative codebook, else 'pca'.
-    tol : float, default=0.0001
+    tol : float, default=1e-4
         The fit ends when the gain of all steps to come is projected to be less, as a share of what
         a model without sources costs.
     max_iter : int, default=200
-        Steps.
+        Iterations.
     batch_size : int, default=None
         Rows after which codebook and classifier are updated; None: all. What was found of the
         other batches is remembered, so that E is still bounded by a value that never rises.
     random_state : int, RandomState, Generator or None, default=None
-        Seed; the same seed gives the same result for any number of threads.
+        Seed; the same seed gives the same result for any number of threads or workers.
     verbose : int, default=0
-        1 reports progress, 2 every step.
+        1 reports progress, 2 every iteration.
     verbose_interval : int, default=10
-        Steps between two reports.
-    executor : 'threads', 'dask', or an executor, default='threads'
+        Iterations between two lines of a log.
+    executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
         Where the rows are visited. On a cluster codes are not kept between passes, and the
         classifier is learned from sums over them, by more and smaller steps.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
-        Seconds after which the best so far is returned.
+        Seconds after which the best result so far is returned.
     checkpoint : path, default=None
         File in which the fit is kept and from which it goes on if interrupted.
 

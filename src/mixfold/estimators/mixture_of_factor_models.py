@@ -83,19 +83,19 @@ class MixtureOfFactorModels(LabelledMixture):
     n_init : int, default=1
         Starts that are followed to the end; the best objective is kept.
     random_state : int, RandomState, Generator or None, default=None
-        Seed; the same seed gives the same result for any number of threads.
+        Seed; the same seed gives the same result for any number of threads or workers.
     verbose : int, default=0
-        1 reports progress, 2 every step.
+        1 reports progress, 2 every iteration.
     verbose_interval : int, default=10
-        Steps between two reports.
+        Iterations between two lines of a log.
     acceleration : {'auto', 'squarem'} or None, default='auto'
         How EM is sped up; None is plain EM. Neither 'gradient' nor a tradeoff above 1 is.
-    executor : 'threads', 'dask', or an executor, default='threads'
+    executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
         Where the rows are visited.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
-        Seconds after which the best so far is returned.
+        Seconds after which the best result so far is returned.
     checkpoint : path, default=None
         File in which the fit is kept and from which it goes on if interrupted.
 

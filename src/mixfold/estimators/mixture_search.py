@@ -81,11 +81,11 @@ class MixtureSearch(AnswersOfTheBest, Reported, MetaEstimatorMixin, DensityMixin
         p-value exceeds 0.05. They are reported; the criterion decides.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the folds, the tests, and the estimators that have none of their own.
+    verbose : int, default=0
+        1 tells of each fit.
     n_jobs : int, default=None
         Settings that are fitted at the same time, each by a single thread. None or 1: one after
         the other, each by all cores, which is better for large data. The result is the same.
-    verbose : int, default=0
-        1 tells of each fit.
 
     Attributes
     ----------
@@ -151,8 +151,8 @@ class MixtureSearch(AnswersOfTheBest, Reported, MetaEstimatorMixin, DensityMixin
         allow_degenerate: bool = False,
         test: int | None = None,
         random_state: Any = None,
-        n_jobs: int | None = None,
         verbose: int = 0,
+        n_jobs: int | None = None,
     ) -> None:
         self.estimator = estimator
         self.param_grid = param_grid
@@ -163,8 +163,8 @@ class MixtureSearch(AnswersOfTheBest, Reported, MetaEstimatorMixin, DensityMixin
         self.allow_degenerate = allow_degenerate
         self.test = test
         self.random_state = random_state
-        self.n_jobs = n_jobs
         self.verbose = verbose
+        self.n_jobs = n_jobs
 
     # ------------------------------------------------ fitting
 

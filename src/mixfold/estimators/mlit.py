@@ -71,17 +71,17 @@ class MLiT(TransformedAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Which of the iterates answers (0 is the start); None means the last. They are all kept by
         the methods whose criterion may fall, see ``use_iterate``.
     max_iter : int, default=50
-        Steps.
+        Iterations.
     tol : float, default=1e-5
         A step that changes the mean score by less ends the fit; not of 'normalized', whose number
         of steps is a setting like others.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the clusters that 'orthonormal' begins with.
     verbose : int, default=0
-        1 reports progress, 2 every step.
+        1 reports progress, 2 every iteration.
     verbose_interval : int, default=10
-        Steps between two reports.
-    executor : 'threads', 'dask', or an executor, default='threads'
+        Iterations between two lines of a log.
+    executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
         Where the rows are visited.
     n_jobs : int, default=None
         Number of threads; None means all cores.

@@ -68,7 +68,7 @@ class NestedMixture(CellsEstimator):
     init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'}, default='kmeans'
         Their starts, as in :class:`GaussianMixture`.
     random_state : int, RandomState, Generator or None, default=None
-        Same seed, same result, for any number of threads or workers.
+        Seed; the same seed gives the same result for any number of threads or workers.
     verbose : int, default=0
         1 shows a status line in a terminal and some lines in a log, 2 every iteration: of the first
         mixture, of each cell in turn, of all leaves.
@@ -79,7 +79,7 @@ class NestedMixture(CellsEstimator):
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
         Where the rows are visited.
     n_jobs : int, default=None
-        Threads; None means all cores.
+        Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds for the whole; then the best result so far is returned.
 

@@ -45,24 +45,24 @@ class PLSI(TopicEstimator):
         Exponent of theta and topics in the topic of a token; less than 1 fits less closely.
     sweeps : int, default=1
         Steps of the shares of a document for one of the topics; 1 is EM.
-    tol : float, default=0.001
+    tol : float, default=1e-3
         The fit ends when the gain of all steps to come is projected to be less, in log-likelihood
         per token.
     max_iter : int, default=300
-        Steps.
+        Iterations.
     random_state : int, RandomState, Generator or None, default=None
-        Seed; the same seed gives the same result for any number of threads.
+        Seed; the same seed gives the same result for any number of threads or workers.
     verbose : int, default=0
-        1 reports progress, 2 every step.
+        1 reports progress, 2 every iteration.
     verbose_interval : int, default=10
-        Steps between two reports.
-    executor : 'threads', 'dask', or an executor, default='threads'
+        Iterations between two lines of a log.
+    executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
         Where the documents are visited. On a cluster shares of documents are not kept between
         passes; they are folded in anew.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
-        Seconds after which the best so far is returned.
+        Seconds after which the best result so far is returned.
     checkpoint : path, default=None
         File in which the fit is kept and from which it goes on if interrupted.
 

@@ -51,11 +51,11 @@ _DOC = """{title}
     thin : int, default=1
         Sweeps per draw.
     random_state : int, RandomState, Generator or None, default=None
-        Same seed, same result, for any number of threads or workers.
+        Seed; the same seed gives the same result for any number of threads or workers.
     warm_start : bool, default=False
-        Start from the result of the last fit.
+        Start the next fit from the last one.
     verbose : int, default=0
-        1 shows where the fit stands, 2 every iteration.
+        1 reports progress, 2 every iteration.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
     acceleration : {{'auto', 'quasi-newton', 'squarem'}} or None, default='auto'
@@ -63,22 +63,26 @@ _DOC = """{title}
     executor : {{'threads', 'dask'}}, a distributed.Client or an Executor, default='threads'
         Where the rows are visited.
     n_jobs : int, default=None
-        Threads; None means all cores.
+        Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None
-        A file to which a long fit writes its state now and then.
+        File in which the fit is kept and from which it goes on if interrupted.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
+    means_ : ndarray of shape (n_components, n_features)
+        Expected entries.
     {attribute}
-    converged_ : bool
-    n_iter_ : int
-    lower_bound_ : float
-        Objective per unit of weight.
+    converged_, stop_reason_, n_iter_, n_passes_, lower_bound_, lower_bounds_, events_
+        As in :class:`Mixture`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+
+    References
+    ----------
+    .. [1] {paper}
 
     Examples
     --------
@@ -163,6 +167,8 @@ class BernoulliMixture(PresetMixture):
         settings="{'a': 1.0, 'b': 1.0} of a beta law",
         options="Further settings of the family.",
         attribute="probabilities_ : ndarray of shape (n_components, n_features)",
+        paper="""Juan, Vidal. On the use of Bernoulli mixture models for text classification.
+       Pattern Recognition 35, 2002.""",
         example=""">>> import numpy as np
     >>> from mixfold import BernoulliMixture
     >>> rng = np.random.default_rng(0)
@@ -181,6 +187,9 @@ class PoissonMixture(PresetMixture):
         settings="{'a': 1.0, 'b': 0.1} of a gamma law",
         options="{'exposure': ...} in which the events were counted, a number or one per column.",
         attribute="rates_ : ndarray of shape (n_components, n_features)",
+        paper="""Rau, Maugis-Rabusseau, Martin-Magniette, Celeux. Co-expression analysis of
+       high-throughput transcriptome sequencing data with Poisson mixture models. Bioinformatics
+       31, 2015.""",
         example=""">>> import numpy as np
     >>> from mixfold import PoissonMixture
     >>> X = np.random.default_rng(0).poisson(np.repeat([[2.0], [9.0]], 100, axis=0), (200, 3))
@@ -198,6 +207,8 @@ class MultinomialMixture(PresetMixture):
         settings="{'concentration': 1.0} of a Dirichlet law",
         options="Further settings of the family.",
         attribute="probabilities_ : ndarray of shape (n_components, n_features)",
+        paper="""Nigam, McCallum, Thrun, Mitchell. Text classification from labeled and unlabeled
+       documents using EM. Machine Learning 39, 2000.""",
         example=""">>> import numpy as np
     >>> from mixfold import MultinomialMixture
     >>> rng = np.random.default_rng(0)
@@ -216,6 +227,8 @@ class CategoricalMixture(PresetMixture):
         settings="{'concentration': 1.0} of a Dirichlet law",
         options="{'n_categories': ...} per column; by default the largest code plus one.",
         attribute="probabilities_ : list of ndarrays of shape (n_components, n_categories)",
+        paper="""Goodman. Exploratory latent structure analysis using both identifiable and
+       unidentifiable models. Biometrika 61, 1974.""",
         example=""">>> import numpy as np
     >>> from mixfold import CategoricalMixture
     >>> X = np.random.default_rng(0).integers(0, 2, (200, 4))

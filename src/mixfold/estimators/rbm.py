@@ -88,6 +88,7 @@ class RBM(RBMAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
     l2 : float, default=0.0002
         Decay of weights.
     batch_size : int, default=100
+        Rows of a step.
     max_epochs : int, default=20
         Passes over the rows.
     validation_fraction : float, default=None
@@ -98,10 +99,10 @@ class RBM(RBMAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
         With ``validation_fraction``: epochs without a better score after which the fit ends.
         None: never.
     random_state : int, RandomState, Generator or None, default=None
-        Seed.
+        Seed; the same seed gives the same result for any number of threads or workers.
     verbose : int, default=0
         1 reports each epoch.
-    executor : 'threads', 'dask', or an executor, default='threads'
+    executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
         Where rows are visited after the fit.
     n_jobs : int, default=None
         Number of threads there; None means all cores.
@@ -123,6 +124,8 @@ class RBM(RBMAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
     n_epochs_ : int
         Epochs that were begun and ended; ``best_epoch_`` of them made what is kept.
     best_epoch_ : int
+    n_batches_ : int
+        Steps, each of ``batch_size`` rows, that were made.
     stop_reason_ : str
         'max_epochs', 'patience', 'trouble' (weights run away), 'time_budget' or 'interrupted'.
     validation_scores_ : list of float

@@ -93,23 +93,23 @@ default=None
     noise_floor : float, default=1e-12
         Smallest noise variance of the columns, relative to their mean variance.
     max_iter : int, default=1000
-        Steps.
+        Iterations.
     n_init : int, default=1
         Starts: the first from the principal axes, the others drawn; the best is kept.
     random_state : int, RandomState, Generator or None, default=None
-        Seed; the same seed gives the same result for any number of threads.
+        Seed; the same seed gives the same result for any number of threads or workers.
     verbose : int, default=0
-        1 reports progress, 2 every step.
+        1 reports progress, 2 every iteration.
     verbose_interval : int, default=10
-        Steps between two reports.
+        Iterations between two lines of a log.
     acceleration : {'auto', 'squarem'} or None, default='auto'
         How EM is sped up; None is plain (parameter-expanded) EM. The likelihood never falls.
-    executor : 'threads', 'dask', or an executor, default='threads'
+    executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
         Where the rows are visited.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
-        Seconds after which the best so far is returned.
+        Seconds after which the best result so far is returned.
     checkpoint : path, default=None
         File in which the fit is kept and from which it goes on if interrupted.
 
@@ -129,6 +129,8 @@ default=None
     output_noise_variance_ : ndarray of shape (n_outputs,)
     classes_ : ndarray
         Of a classifier; of labels 0 and 1.
+    n_outputs_ : int
+        Columns of y; classes are one.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Of the variance of the columns.
     latent_covariance_ : ndarray of shape (n_components, n_components)
