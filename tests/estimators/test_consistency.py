@@ -1,0 +1,336 @@
+"""One word for one thing: what every public estimator has in common, asked of all of them."""
+
+import inspect
+import re
+import zipfile
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import NotFittedError
+
+import mixfold
+
+rng = np.random.default_rng(0)
+N, D = 48, 4
+LABELS = rng.integers(0, 2, N)
+NUMBERS = rng.normal(size=(N, D)) + 3 * LABELS[:, None] * [1, -1, 0.5, 0]
+COUNTS = rng.poisson(1 + 4 * (LABELS[:, None] == [0, 0, 1, 1])).astype(float)
+BITS = (rng.random((N, D)) < 0.2 + 0.6 * LABELS[:, None]).astype(float)
+CLASSES = np.array(["a", "b"])[LABELS]
+NAMES = ["height", "weight", "age", "rate"]
+
+# An estimator with brief settings, rows that it takes, and what it learns from besides them.
+BRIEF = {
+    "BayesianGaussianMixture": ({"n_components": 2, "max_iter": 20}, NUMBERS, None),
+    "BernoulliMixture": ({"n_components": 2, "max_iter": 20}, BITS, None),
+    "CategoricalMixture": ({"n_components": 2, "max_iter": 20}, BITS, None),
+    "DeepBeliefNetwork": (
+        {"hidden": (3, 2), "max_epochs": 1, "fine_tune_epochs": 1}, BITS, CLASSES),
+    "DeepFactorNetwork": (
+        {"hidden": (3, 2), "max_iter": 5, "max_epochs": 1}, NUMBERS, CLASSES),
+    "FactorAnalysis": ({}, NUMBERS, None),
+    "GaussianMixture": ({"n_components": 2}, NUMBERS, None),
+    "GaussianPCP": ({"n_clusters": 2, "init_params": "k-means++", "max_iter": 20}, NUMBERS, None),
+    "KMeans": ({"n_clusters": 2}, NUMBERS, None),
+    "KernelCCA": ({"n_components": 1}, NUMBERS, CLASSES),
+    "KernelPCA": ({}, NUMBERS, None),
+    "LatentDirichletAllocation": ({"n_components": 2, "max_iter": 20}, COUNTS, None),
+    "MLiT": ({}, NUMBERS, None),
+    "MORP": ({}, NUMBERS, CLASSES),
+    "MatrixFactorization": ({"n_components": 2, "max_iter": 10}, NUMBERS, CLASSES),
+    "Mixture": ({"family": "diag", "n_components": 2, "max_iter": 20}, NUMBERS, None),
+    "MixtureClassifier": ({}, NUMBERS, CLASSES),
+    "MixtureOfFactorAnalyzers": ({"n_components": 2, "max_iter": 20}, NUMBERS, None),
+    "MixtureOfFactorModels": ({"max_iter": 10}, NUMBERS, CLASSES),
+    "MixtureOfPPCA": ({"n_components": 2, "max_iter": 20}, NUMBERS, None),
+    "MixtureSearch": ({"n_components": [1, 2]}, NUMBERS, None),
+    "MultinomialMixture": ({"n_components": 2, "max_iter": 20}, COUNTS, None),
+    "NestedMixture": ({"n_components": 2, "init_params": "k-means++"}, NUMBERS, None),
+    "PCP": ({"n_components": 2, "n_clusters": 2, "max_iter": 10}, COUNTS, None),
+    "PLSI": ({"n_components": 2, "max_iter": 20}, COUNTS, None),
+    "PPCA": ({"n_components": 2}, NUMBERS, None),
+    "PoissonMixture": ({"n_components": 2, "max_iter": 20}, COUNTS, None),
+    "RBM": ({"n_components": 3, "max_epochs": 1}, BITS, CLASSES),
+    "SupervisedMixtureOfPPCA": ({"max_iter": 10}, NUMBERS, CLASSES),
+    "SupervisedPPCA": ({}, NUMBERS, CLASSES),
+}  # fmt: skip
+PUBLIC = sorted(
+    name
+    for name in mixfold.__all__
+    if inspect.isclass(getattr(mixfold, name)) and issubclass(getattr(mixfold, name), BaseEstimator)
+)
+TRANSFORMERS = [name for name in PUBLIC if hasattr(getattr(mixfold, name), "set_output")]
+of_all = pytest.mark.parametrize("name", PUBLIC)
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+# The end of every signature, in this order; whatever a model has of its own stands before it.
+COMMON = [
+    "random_state", "warm_start", "verbose", "verbose_interval", "acceleration",
+    "learn_concentration", "learn_prior", "merge_split", "batch_size", "total_weight",
+    "executor", "n_jobs", "time_budget", "checkpoint",
+]  # fmt: skip
+ALWAYS = {"random_state": None, "n_jobs": None}
+WHERE_THERE = {
+    "warm_start": False, "verbose": 0, "verbose_interval": 10, "acceleration": "auto", "n_init": 1,
+    "executor": "threads", "time_budget": None, "checkpoint": None,
+}  # fmt: skip
+
+
+def new(name, **changes):
+    return getattr(mixfold, name)(**{**BRIEF[name][0], "random_state": 0, **changes})
+
+
+def fitted(name, X):
+    return new(name).fit(X, BRIEF[name][2])
+
+
+@cache
+def kept(name):
+    """A model fitted to the array of its rows, once for all tests that only ask it."""
+    return fitted(name, BRIEF[name][1])
+
+
+def answers(model, X):
+    """What a fitted model says of rows, by every method that takes nothing else."""
+    methods = ("predict", "predict_proba", "transform", "score_samples", "reconstruct")
+    return {m: np.asarray(getattr(model, m)(X)) for m in methods if hasattr(model, m)}
+
+
+def same(a, b, rtol=0.0):
+    assert a.keys() == b.keys()
+    assert a
+    for method in a:
+        if a[method].dtype.kind == "f":
+            np.testing.assert_allclose(a[method], b[method], rtol, 1e-3 * rtol, err_msg=method)
+        else:
+            np.testing.assert_array_equal(a[method], b[method], err_msg=method)
+
+
+def parameters(name):
+    return inspect.signature(getattr(mixfold, name)).parameters
+
+
+def documented(name):
+    """Types of the parameters in the docstring, in order."""
+    doc = inspect.getdoc(getattr(mixfold, name))
+    section = re.search(r"Parameters\n-+\n(.*?)\n\nAttributes\n-+\n", doc, re.S).group(1)
+    heads = [line.partition(" : ") for line in section.splitlines() if line[:1].strip()]
+    return {one: kind for names, _, kind in heads for one in names.split(", ")}
+
+
+def test_every_public_estimator_is_asked():
+    assert sorted(BRIEF) == PUBLIC
+    assert len(TRANSFORMERS) >= 19
+
+
+@of_all
+def test_parameters_have_the_same_names_defaults_and_order(name):
+    found = parameters(name)
+    for one, default in ALWAYS.items():
+        assert found[one].default is default, one
+    for one, default in WHERE_THERE.items():
+        assert one not in found or found[one].default == default, one
+    own = list(found)[list(found).index("random_state") :]
+    assert own == [one for one in COMMON if one in own]
+    assert all(found[one].kind is inspect.Parameter.KEYWORD_ONLY for one in own)
+
+
+@of_all
+def test_the_docstring_names_every_parameter_its_default_and_a_paper(name):
+    found, told = parameters(name), documented(name)
+    assert list(told) == list(found)
+    for one, kind in told.items():
+        default = re.search(r"default=(.*)$", kind)
+        assert default, one
+        assert eval(default.group(1)) == found[one].default, one
+    doc = inspect.getdoc(getattr(mixfold, name))
+    assert "References\n----------\n.. [1] " in doc
+    assert ">>> " in doc.partition("Examples\n--------\n")[2]
+
+
+@of_all
+def test_the_docstring_names_what_a_fit_publishes(name):
+    doc = inspect.getdoc(getattr(mixfold, name))
+    published = [one for one in vars(kept(name)) if one.endswith("_") and not one.startswith("_")]
+    assert published
+    assert [one for one in published if not re.search(rf"\b{one}\b", doc)] == []
+
+
+@pytest.mark.parametrize("one", ["random_state", "executor", "n_jobs", "tol", "max_iter"])
+def test_the_type_of_a_parameter_is_told_in_the_same_words(one):
+    kinds = {
+        re.sub(r"default=.*", "", documented(name)[one])
+        for name in PUBLIC
+        if one in parameters(name)
+    }
+    assert len(kinds) == 1, kinds
+
+
+@of_all
+def test_methods_take_rows_targets_and_weights_in_the_same_order(name):
+    kind = getattr(mixfold, name)
+    assert list(inspect.signature(kind.fit).parameters)[1:4] == ["X", "y", "sample_weight"]
+    for method in ("predict", "predict_proba", "transform", "score_samples"):
+        if hasattr(kind, method):
+            assert list(inspect.signature(getattr(kind, method)).parameters)[1] == "X"
+    if hasattr(kind, "sample"):
+        drawn = list(inspect.signature(kind.sample).parameters)
+        assert (drawn[1], drawn[-1]) == ("n_samples", "random_state")
+
+
+@of_all
+def test_the_same_seed_gives_the_same_answers(name):
+    X = BRIEF[name][1]
+    same(answers(fitted(name, X), X), answers(kept(name), X))
+
+
+@of_all
+def test_a_file_holds_no_code_and_changes_nothing(name, tmp_path):
+    X, model = BRIEF[name][1], kept(name)
+    model.save(tmp_path / "model.mixfold")
+    read = mixfold.load(tmp_path / "model.mixfold")
+    # of a search the best of its models is kept
+    assert type(read) is type(getattr(model, "best_estimator_", model))
+    assert read.n_features_in_ == D
+    same(answers(read, X), answers(model, X))
+    stored = (tmp_path / "model.mixfold").read_bytes()
+    assert b"__reduce__" not in stored
+    assert not zipfile.is_zipfile(tmp_path / "model.mixfold")
+    assert not stored.startswith(b"\x80")  # the first byte of a pickle
+
+
+@of_all
+def test_parameters_can_be_read_set_and_copied(name):
+    model = new(name)
+    copy = clone(model)
+    assert copy.get_params(deep=False).keys() == parameters(name).keys()
+    assert copy.set_params(random_state=7) is copy
+    assert (copy.random_state, model.random_state) == (7, 0)
+    with pytest.raises(ValueError, match="Invalid parameter 'nonsense'"):
+        copy.set_params(nonsense=1)
+
+
+@of_all
+def test_tables_with_names_give_what_arrays_give(name):
+    X = BRIEF[name][1]
+    expected = answers(kept(name), X)
+    for table in (pd.DataFrame(X, columns=NAMES), pl.DataFrame(X, schema=NAMES)):
+        model = fitted(name, table)
+        assert model.feature_names_in_.tolist() == NAMES
+        assert model.n_features_in_ == D
+        # columns of a table lie apart in memory: sums are added in another order
+        same(answers(model, table), expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_scores_can_be_tables(name):
+    X = pd.DataFrame(BRIEF[name][1], columns=NAMES, index=np.arange(N) + 100)
+    model = fitted(name, X).set_output(transform="pandas")
+    for scores in (model.transform(X), clone(model).fit_transform(X, BRIEF[name][2])):
+        assert isinstance(scores, pd.DataFrame)
+        assert scores.columns.tolist() == model.get_feature_names_out().tolist()
+        assert scores.index.tolist() == X.index.tolist()
+
+
+@of_all
+def test_what_is_not_fitted_says_so(name, tmp_path):
+    model, (_, X, y) = new(name), BRIEF[name]
+    asked = {"score": (X, y), "save": (tmp_path / "m",), "sample": (2,), "generate": ("a", 2)}
+    for method in ("predict", "transform", "score_samples", "reconstruct", "impute", *asked):
+        if hasattr(model, method):
+            with pytest.raises(NotFittedError, match=f"This {name} instance is not fitted yet"):
+                getattr(model, method)(*asked.get(method, (X,)))
+
+
+def spoilt(X, value):
+    X = X.astype(object if isinstance(value, str) else type(value))
+    X[3, 1] = value
+    return X
+
+
+BAD_ROWS = {
+    "infinite": (lambda X: spoilt(X, np.inf), r"row 3, column 1 .* is inf\. .*NaN if it is miss"),
+    "text": (lambda X: spoilt(X, "cat"), r"row 3, column 1 .* 'cat'\. Encode categories"),
+    "texts": (lambda X: X.astype(str), r"X holds text, such as .*convert it to numbers"),
+    "complex": (lambda X: spoilt(X, 1j), r"Complex data not supported: .*X\.real, X\.imag"),
+    "ragged": (lambda X: [[1.0, 2.0], [3.0]], "row 1 has 1, row 0 has 2 .*Put NaN"),
+    "nothing": (lambda X: None, "X is None; give a table"),
+    "flat": (lambda X: X[:, 0], "Expected 2D array, got 1D array.*(?s:.*)reshape"),
+    "deep": (lambda X: X[:, :, None], "dim 3, while dim <= 2 is required"),
+    "no columns": (lambda X: X[:, :0], r"0 feature\(s\).* minimum of 1"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_ROWS)
+@of_all
+def test_bad_rows_are_refused_in_the_same_words(name, case):
+    spoil, message = BAD_ROWS[case]
+    _, X, y = BRIEF[name]
+    with pytest.raises(ValueError, match=message):
+        new(name).fit(spoil(X), y)
+
+
+BAD_WEIGHTS = {
+    "negative": (-np.ones(N), ValueError, r"weight of row 0 of X is -1\.0 .*finite and >= 0"),
+    "short": (np.ones(N - 1), ValueError, f"sample_weight has {N - 1} entries, the data have {N}"),
+    "table": (np.ones((N, 1)), ValueError, "Sample weights must be 1D array: .*one number per row"),
+    "zero": (np.zeros(N), ValueError, "sample_weight is zero in every row: at least one"),
+    "text": (["a"] * N, TypeError, "sample_weight must hold numbers"),
+    "name": ("w", ValueError, "has no column names"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_WEIGHTS)
+@of_all
+def test_bad_weights_are_refused_in_the_same_words(name, case):
+    weight, kind, message = BAD_WEIGHTS[case]
+    _, X, y = BRIEF[name]
+    with pytest.raises(kind, match=message):
+        new(name).fit(X, y, sample_weight=weight)
+
+
+BAD_SETTINGS = [
+    ("random_state", "x", TypeError, "random_state must be None, an integer"),
+    ("n_jobs", "x", TypeError, "n_jobs must be a whole number or None"),
+    ("n_jobs", 0, ValueError, "n_jobs must not be 0; use 1"),
+    ("executor", "gpu", ValueError, "executor must be 'threads', 'dask'.*got 'gpu'"),
+    ("verbose", "yes", ValueError, "'verbose' parameter of {} must be .*Got 'yes'"),
+    ("tol", -1, ValueError, "'tol' parameter of {} must be a number >= 0. Got -1"),
+    ("max_iter", 1.5, ValueError, "'max_iter' parameter of {} must be an int >= .*Got 1.5"),
+    ("n_init", 0, ValueError, "'n_init' parameter of {} must be an int >= 1.*Got 0"),
+    ("time_budget", -1, ValueError, "'time_budget' parameter of {} must be .*> 0. Got -1"),
+    ("checkpoint", 3, ValueError, "'checkpoint' parameter of {} must be .*path. Got 3"),
+    ("batch_size", 0, ValueError, "'batch_size' parameter of {} must be .*>= 1. Got 0"),
+    ("cv", "x", ValueError, "'cv' parameter of {} must be .*Got 'x'"),
+]
+
+
+@pytest.mark.parametrize(("one", "value", "kind", "message"), BAD_SETTINGS)
+def test_bad_settings_are_refused_in_the_same_words(one, value, kind, message):
+    having = [name for name in PUBLIC if one in parameters(name)]
+    assert len(having) > 1
+    for name in having:
+        _, X, y = BRIEF[name]
+        with pytest.raises(kind, match=message.format(name)):
+            new(name, **{one: value}).fit(X, y)
+
+
+@pytest.mark.parametrize("value", [0, -1, 2.5, "3", True])
+def test_draws_are_counted_in_whole_numbers(value):
+    for name in ("GaussianMixture", "PPCA", "PCP", "MixtureClassifier", "DeepBeliefNetwork", "RBM"):
+        with pytest.raises(ValueError, match=f"n_samples must be an int >= 1; got {value!r}"):
+            kept(name).sample(value)
+
+
+def test_the_table_of_models_has_a_row_for_each_of_them():
+    text = (Path(__file__).parents[2] / "docs" / "models.md").read_text()
+    table = text[text.index("| model | what it says") :].partition("\n\n")[0]
+    listed = {*re.findall(r"\[`(\w+)`\]\(", table)}
+    assert listed == {*PUBLIC}
+    for row in table.splitlines()[2:]:
+        assert re.search(r"source 00[0-4]|new", row), row
