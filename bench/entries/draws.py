@@ -145,14 +145,21 @@ def digits(n_classes: int = 10, side: int = 12) -> Draw:
 
 
 def outputs(d: int, n_factors: int, n_outputs: int, bent: bool = False) -> Draw:
-    """Columns and outputs that share their factors; ``bent``: an output is an absolute value."""
+    """Columns and outputs that share their factors.
+
+    ``bent``: outputs are linear in the absolute factors, which keep away from zero: a group of rows
+    for each sign, with a law of its own.
+    """
 
     def make(n: int) -> Data:
         rng = np.random.default_rng(0)
+        # first what does not depend on the number of rows, so that it is one problem
+        to_x, to_y = rng.normal(size=(n_factors, d)), rng.normal(size=(n_factors, n_outputs))
         z = rng.normal(size=(n + TEST, n_factors))
-        X = z @ rng.normal(size=(n_factors, d)) + rng.normal(size=(n + TEST, d))
-        told = np.abs(z) if bent else z
-        y = told @ rng.normal(size=(n_factors, n_outputs))
+        if bent:
+            z += 2 * np.sign(z)
+        X = z @ to_x + rng.normal(size=(n + TEST, d))
+        y = (np.abs(z) if bent else z) @ to_y
         return parted(X, n, y + 0.5 * rng.normal(size=y.shape))
 
     return make

@@ -35,9 +35,9 @@ LABELLED = (
         (20_000, 40_000, 80_000), remark="a neighbour",
     ),
     Entry(
-        "SupervisedMixtureOfPPCA", f"D = 50, 2 bent outputs, K = 4, {SIZE} factors",
+        "SupervisedMixtureOfPPCA", "D = 50, 2 bent outputs, K = 4, 2 factors",
         f"{STEPS} EM steps and the start", draws.outputs(50, 2, 2, bent=True), R2,
-        {"n_components": 4, "n_factors": SIZE, **PLAIN},
+        {"n_components": 4, "n_factors": 2, **PLAIN},
     ),
     Entry(
         "MixtureOfFactorModels", f"D = 32, 2 classes, K = 3, {SIZE} factors",
