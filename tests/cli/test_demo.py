@@ -25,6 +25,7 @@ def test_it_runs_and_says_where_the_pictures_are(run: Run, tmp_path: Path) -> No
     text = page.read_text(encoding="utf-8")
     assert "concave points" in text and "Labels and groups" in text and "malignant" in text
     assert str(page) in outcome.out.replace("\n", "")
+    assert "\n  mixfold select table.csv --out best.mixfold --report report.html\n" in outcome.out
     for study in ("tumours", "wines", "digits"):
         name = f"mixfold-demo-{study}.png"
         content = (tmp_path / name).read_bytes()

@@ -41,12 +41,12 @@ def demo(
     _list(path for path in written if path.suffix != ".html")
     console.print("And a page to open in a browser, the report of the tumours:")
     _list(path for path in written if path.suffix == ".html")
-    console.print(_NEXT)
+    typer.echo(_NEXT)  # as it is: a line that is broken cannot be copied
 
 
 # what to type next; a path may have to be changed, nothing else
 _NEXT = """Now a table of your own, with missing entries as empty fields:
-  mixfold select table.csv --components 1:6 --out best.mixfold --report report.html"""
+  mixfold select table.csv --out best.mixfold --report report.html"""
 
 
 def _list(paths: Iterable[Path]) -> None:
