@@ -14,6 +14,7 @@ from mixfold.cli.data import feature_names, load_model, require
 from mixfold.cli.options import (
     ColumnsOption,
     DataArgument,
+    KeepOption,
     ModelArgument,
     QuietOption,
     SeedOption,
@@ -39,6 +40,7 @@ def predict(
     file: DataArgument,
     out: TableOut,
     columns: ColumnsOption = None,
+    keep: KeepOption = None,
     proba: Annotated[
         bool,
         typer.Option(
@@ -60,7 +62,7 @@ def predict(
     require(model, "predict", "predict")
     if has_target(model):
         task = partial(predicted, model, proba)
-        write_rows("predict", model, file, out, columns, task, quiet, encoding)
+        write_rows("predict", model, file, out, columns, task, quiet, encoding, keep=keep)
         return
     soft = hasattr(model, "predict_proba")
     if proba:
@@ -75,7 +77,7 @@ def predict(
             table |= {f"probability_{k}": chances[:, k] for k in range(chances.shape[1])}
         return table
 
-    write_rows("predict", model, file, out, columns, label, quiet, encoding)
+    write_rows("predict", model, file, out, columns, label, quiet, encoding, keep=keep)
 
 
 def score(
@@ -88,6 +90,7 @@ def score(
         ),
     ] = None,
     columns: ColumnsOption = None,
+    keep: KeepOption = None,
     encoding: EncodingOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -117,7 +120,7 @@ def score(
         total += float(values.sum())
         return {"log_density": values}
 
-    rows = write_rows("score", model, file, out, columns, density, quiet, encoding)
+    rows = write_rows("score", model, file, out, columns, density, quiet, encoding, keep=keep)
     typer.echo(f"rows {rows}")
     typer.echo(f"log-density per row {total / rows:.6g}")
 
@@ -127,6 +130,7 @@ def impute(
     file: DataArgument,
     out: TableOut,
     columns: ColumnsOption = None,
+    keep: KeepOption = None,
     method: Annotated[
         Fill,
         typer.Option(
@@ -154,4 +158,4 @@ def impute(
         complete = model.impute(piece, method=method.value, random_state=random_state)
         return dict(zip(names, complete.T, strict=True))
 
-    write_rows("impute", model, file, out, columns, fill, quiet)
+    write_rows("impute", model, file, out, columns, fill, quiet, keep=keep)

@@ -41,6 +41,14 @@ ColumnsOption = Annotated[
         "the model's own afterwards.",
     ),
 ]
+KeepOption = Annotated[
+    str | None,
+    typer.Option(
+        "--keep",
+        help="Columns of the table to copy to the output, by name, separated by commas: an id, "
+        "a date. They need not be numbers.",
+    ),
+]
 SeedOption = Annotated[
     int | None,
     typer.Option("--seed", min=0, help="Makes every random choice repeatable."),
@@ -48,7 +56,7 @@ SeedOption = Annotated[
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")]
 
 
-def split_columns(text: str | None) -> list[str] | None:
+def split_columns(text: str | None, option: str = "--columns") -> list[str] | None:
     """Column names from ``"a, b"``; a usage error for an empty or repeated one."""
     if text is None:
         return None
@@ -56,12 +64,12 @@ def split_columns(text: str | None) -> list[str] | None:
     if not all(names):
         raise typer.BadParameter(
             f"write names separated by single commas, for example height,weight; got {text!r}.",
-            param_hint="--columns",
+            param_hint=option,
         )
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise typer.BadParameter(
             f"named more than once: {', '.join(repeated)}; keep one of each.",
-            param_hint="--columns",
+            param_hint=option,
         )
     return names

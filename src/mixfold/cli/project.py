@@ -11,7 +11,14 @@ import typer
 
 from mixfold.cli.axes import has_axes
 from mixfold.cli.data import feature_names, load_model, require, require_factors
-from mixfold.cli.options import ColumnsOption, DataArgument, ModelArgument, QuietOption, TableOut
+from mixfold.cli.options import (
+    ColumnsOption,
+    DataArgument,
+    KeepOption,
+    ModelArgument,
+    QuietOption,
+    TableOut,
+)
 from mixfold.cli.outputs import component_teller
 from mixfold.cli.rows import write_rows
 from mixfold.cli.texts import EncodingOption
@@ -34,6 +41,7 @@ def transform(
     file: DataArgument,
     out: TableOut,
     columns: ColumnsOption = None,
+    keep: KeepOption = None,
     per_component: Annotated[
         bool,
         typer.Option(
@@ -69,7 +77,7 @@ def transform(
             label |= _factors(latents[:, k], f"component_{k}_")
         return label
 
-    write_rows("transform", model, file, out, columns, reduce, quiet, encoding)
+    write_rows("transform", model, file, out, columns, reduce, quiet, encoding, keep=keep)
 
 
 def _check_per_component(model: Any, mixture: bool) -> None:
@@ -90,6 +98,7 @@ def reconstruct(
     file: DataArgument,
     out: TableOut,
     columns: ColumnsOption = None,
+    keep: KeepOption = None,
     method: Annotated[
         Method,
         typer.Option(
@@ -122,7 +131,7 @@ def reconstruct(
             rows = model.reconstruct(piece, method=method.value)
         return dict(zip(names, rows.T, strict=True))
 
-    write_rows("reconstruct", model, file, out, columns, rebuild, quiet)
+    write_rows("reconstruct", model, file, out, columns, rebuild, quiet, keep=keep)
 
 
 def _in_one_way(model: Any, method: Method) -> bool:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import typer
 
-from mixfold.cli.corpus import document_names
 from mixfold.cli.data import open_for, pieces
+from mixfold.cli.keep import Task, beside, first_columns
 from mixfold.cli.options import split_columns
 from mixfold.cli.progress import row_progress
 from mixfold.cli.tables import TableWriter, check_output
 from mixfold.contracts import Source
-
-# From some rows to columns of the output, as arrays of one length by name.
-Task = Callable[[Source], Mapping[str, Any]]
 
 
 def write_rows(
@@ -29,15 +26,18 @@ def write_rows(
     quiet: bool,
     encoding: str | None = None,
     then: Callable[[Source], None] | None = None,
+    keep: str | None = None,
 ) -> int:
     """Write ``task(piece)`` for each piece of the file, in row order; return the number of rows.
 
     If each row is a file, ``document`` names it. ``then`` is called with all rows in the end.
+    ``keep`` names columns of the file that are written, too.
     """
     names = split_columns(columns)
     if out is not None:
         _check_out(out, file)
     source = open_for(model, file, names, encoding)
+    task = beside(task, first_columns(source, file, keep))
     if out is None:
         rows = _each_piece(label, source, task, None, quiet)
     else:
@@ -66,15 +66,13 @@ def _each_piece(
     writer: TableWriter | None,
     quiet: bool,
 ) -> int:
-    rows, documents = 0, document_names(source)
+    rows = 0
     with row_progress(label, source.n_samples, quiet) as advance:
         for piece in pieces(source):
             table = task(piece)
             if not table:
                 raise ValueError("The model has no factors; there is nothing to write.")
             size = len(next(iter(table.values())))
-            if documents is not None:
-                table = {"document": documents[rows : rows + size], **table}
             if writer is not None:
                 writer.write(table)
             rows += size

@@ -67,7 +67,7 @@ class TableWriter:
         """Append rows, given as arrays of one length by column name."""
         import pyarrow as pa
 
-        table = pa.table({name: pa.array(values) for name, values in columns.items()})
+        table = pa.table({name: _column(values) for name, values in columns.items()})
         if self._writer is None:
             self._writer = self._open(table.schema)
         self._writer.write_table(table)
@@ -101,6 +101,12 @@ class TableWriter:
         self._writer.close()
         os.chmod(self._partial, 0o666 & ~_umask())
         os.replace(self._partial, self.path)
+
+
+def _column(values: Any) -> Any:
+    import pyarrow as pa
+
+    return values if isinstance(values, pa.ChunkedArray) else pa.array(values)
 
 
 def _umask() -> int:

@@ -1,0 +1,61 @@
+"""Columns that go before the answers of a model: the name of a document, what ``--keep`` names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from mixfold.cli.corpus import document_names, is_corpus
+from mixfold.cli.options import split_columns
+from mixfold.contracts import Source
+
+# From some rows to columns of the output, as arrays of one length by name.
+Task = Callable[[Source], Mapping[str, Any]]
+# The first columns of so many rows more.
+Take = Callable[[int], Mapping[str, Any]]
+
+
+def first_columns(source: Source, file: Path, keep: str | None) -> Take | None:
+    """What gives the columns before the answers, if there are any."""
+    names = split_columns(keep, "--keep")
+    if names is None:
+        return _documents(source)
+    if is_corpus(file):
+        raise typer.BadParameter(
+            f"{str(file)!r} holds documents, not a table with columns; leave the option out.",
+            param_hint="--keep",
+        )
+    from mixfold.engine.sources.beside import Beside
+
+    return Beside(file, names).take
+
+
+def beside(task: Task, take: Take | None) -> Task:
+    """The answers of ``task`` behind these columns."""
+    if take is None:
+        return task
+
+    def both(piece: Source) -> Mapping[str, Any]:
+        answers = task(piece)
+        if not answers:
+            return answers
+        kept = take(len(next(iter(answers.values()))))
+        if common := [name for name in kept if name in answers]:
+            raise typer.BadParameter(
+                f"{common[0]!r} is written anyway, by the model; leave it out.",
+                param_hint="--keep",
+            )
+        return {**kept, **answers}
+
+    return both
+
+
+def _documents(source: Source) -> Take | None:
+    names = document_names(source)
+    if names is None:
+        return None
+    left = iter(names)
+    return lambda rows: {"document": [next(left) for _ in range(rows)]}
