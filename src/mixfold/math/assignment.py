@@ -177,7 +177,7 @@ _NO_LABELS, _NO_DISTANCES = np.empty(0, np.int32), np.empty(0)
 
 
 def _tile(n_centres: int) -> int:
-    return int(np.clip(_TILE_SCORES // n_centres, _LEAST_TILE, _MOST_TILE) // 8 * 8)
+    return min(max(_TILE_SCORES // n_centres, _LEAST_TILE), _MOST_TILE) // 8 * 8
 
 
 def _run(block: Block, centres: Centres, labels: Array, distances: Array) -> Assigned:

@@ -21,7 +21,7 @@ class Centres:
     frame: Frame
     points: Array
 
-    @property
+    @cached_property
     def norms(self) -> Array:
         """|c_k|^2, (K,)."""
         return np.asarray(np.einsum("kd,kd->k", self.points, self.points))
@@ -38,6 +38,16 @@ class Centres:
 
     def scoring(self, dtype: np.dtype[Any], complete: bool) -> tuple[Array, Array]:
         """(K, D) or (K, 2 D) coefficients of (u, seen), and what is added to each score."""
+        key = (np.dtype(dtype).str, complete)
+        if key not in self._scorings:  # the same for every block of a pass
+            self._scorings[key] = self._scoring(dtype, complete)
+        return self._scorings[key]
+
+    @cached_property
+    def _scorings(self) -> dict[tuple[str, bool], tuple[Array, Array]]:
+        return {}
+
+    def _scoring(self, dtype: np.dtype[Any], complete: bool) -> tuple[Array, Array]:
         if complete:
             return (-2 * self.points).astype(dtype), self.norms.astype(dtype)
         theta = np.concatenate([-2 * self.points, self.points**2], axis=1)
