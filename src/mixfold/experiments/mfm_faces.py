@@ -171,7 +171,13 @@ def _of_ppca(train: Array, test: Array, d: int) -> float:
 
 def _cells(results: dict[tuple[int, int], list[Array]]) -> tuple[Cell, ...]:
     return tuple(
-        Cell(faces._row(k, d), column.name, tuple(float(v[j]) for v in values), PUBLISHED[k, d][j])
+        Cell(
+            faces._row(k, d),
+            column.name,
+            tuple(float(v[j]) for v in values),
+            PUBLISHED[k, d][j],
+            why=faces.WHY,
+        )
         for (k, d), values in results.items()
         for j, column in enumerate(COLUMNS)
     )
