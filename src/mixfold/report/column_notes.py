@@ -60,7 +60,8 @@ def units_matter(model: Any) -> bool:
     --------
     >>> import numpy as np
     >>> from mixfold import PPCA, FactorAnalysis
-    >>> X = np.random.default_rng(0).normal(size=(50, 4))
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(50, 1)) + rng.normal(size=(50, 4))
     >>> units_matter(PPCA(1).fit(X)), units_matter(FactorAnalysis(1).fit(X))
     (True, False)
     """
