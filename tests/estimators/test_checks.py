@@ -153,7 +153,7 @@ ESTIMATORS = [
     ),
     (MixtureOfFactorModels(1, 2, max_iter=20, random_state=0), SEMI_SUPERVISED),
     (
-        MixtureOfFactorModels(2, 2, classifier="per_component", max_iter=8, random_state=0),
+        MixtureOfFactorModels(2, 2, classifier="per_component", max_iter=4, random_state=0),
         SEMI_SUPERVISED,
     ),
     (MixtureOfFactorModels(1, 2, tradeoff=5.0, max_iter=10, random_state=0), SEMI_SUPERVISED),
@@ -177,7 +177,7 @@ ESTIMATORS = [
     (MLiT(2, 1, "orthonormal", random_state=0), set()),
     (MLiT(1, 1, "constrained"), set()),
     (MixtureClassifier(), set()),
-    (MixtureClassifier(MLiT(1, 1)), set()),
+    (MixtureClassifier(MLiT(1, 1, max_iter=10)), set()),
     (MixtureClassifier(MixtureOfPPCA(1, 1)), set()),
     (NestedMixture(2, init_params="k-means++", random_state=0), set()),
     (BayesianGaussianMixture(random_state=0), OF_CLASSIFIERS),
@@ -207,8 +207,11 @@ ESTIMATORS = [
         ),
         OF_BATCHES,
     ),
-    (MatrixFactorization(2, gamma=0.1, random_state=0), set()),
-    (MatrixFactorization(2, supervised=True, gamma=0.1, random_state=0), SEMI_SUPERVISED),
+    (MatrixFactorization(2, gamma=0.1, max_iter=40, random_state=0), set()),
+    (
+        MatrixFactorization(2, supervised=True, gamma=0.1, max_iter=40, random_state=0),
+        SEMI_SUPERVISED,
+    ),
     (MatrixFactorization(2, link="logistic", alpha=0.1, supervised=False), set()),
     (MatrixFactorization.module(4, n_components=2, random_state=0), SEMI_SUPERVISED),
     (
