@@ -19,7 +19,7 @@ MOUNTS = {
     "developer/contributing": "CONTRIBUTING.md",
     "developer/benchmarks": "bench/README.md",
 }
-_LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])+)\]\(([^)\s]+)\)")
+_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])+)\]\(([^)\s]+)\)")
 
 
 def on_the_site(text: str, document: str, page: str) -> str:
@@ -36,7 +36,7 @@ def on_the_site(text: str, document: str, page: str) -> str:
     """
 
     def replaced(match: re.Match[str]) -> str:
-        words, target = match.groups()
+        mark, words, target = match.groups()  # the mark of a picture
         if re.match(r"[a-z]+:|#", target):
             return match.group(0)
         path, _, anchor = target.partition("#")
@@ -44,9 +44,9 @@ def on_the_site(text: str, document: str, page: str) -> str:
             return words  # a public class: its name leads to the reference (see names.py)
         goal = _goal(os.path.normpath(PurePosixPath(document).parent / path))
         if goal is None:
-            return words
+            return match.group(0) if mark else words
         start = os.path.dirname(f"docs/{page}")
-        return f"[{words}]({os.path.relpath(goal, start)}{'#' + anchor if anchor else ''})"
+        return f"{mark}[{words}]({os.path.relpath(goal, start)}{'#' + anchor if anchor else ''})"
 
     parts = re.split(r"(^```.*?^```$)", text, flags=re.DOTALL | re.MULTILINE)  # code is no link
     return "".join(p if i % 2 else _LINK.sub(replaced, p) for i, p in enumerate(parts))

@@ -50,6 +50,7 @@ def _ours(name: str, needs: str = "") -> ModuleType:
         ("[a](https://example.org/x.md)", "[a](https://example.org/x.md)"),
         ("[a](#place)", "[a](#place)"),
         ("![a](../images/demo.png)", "![a](../images/demo.png)"),
+        ("![a](../images/nowhere.png)", "![a](../images/nowhere.png)"),
     ],
 )
 def test_links_of_a_page_on_the_site(link: str, made: str) -> None:
@@ -63,6 +64,10 @@ def test_a_mounted_document_has_links_from_its_own_place() -> None:
     made = mounts.on_the_site(text, "CONTRIBUTING.md", "developer/contributing")
     assert made.startswith("[d](design.md#rooms) and [c](../changelog.md)\n")
     assert "x[0](y.z)" in made, "code is no link"
+    picture = mounts.on_the_site(
+        "![g](../docs/images/demo.png)", "bench/README.md", "developer/benchmarks"
+    )
+    assert picture == "![g](../images/demo.png)"
 
 
 def test_every_mounted_document_is_there() -> None:
