@@ -1,10 +1,11 @@
-"""Fixtures that several rooms share."""
+"""Fixtures that several folders share."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 # Before matplotlib is imported anywhere: tests have no screen.
 os.environ["MPLBACKEND"] = "agg"
@@ -30,7 +31,35 @@ def shared_data() -> Callable[[str], Path]:
     def find(name: str) -> Path:
         path = _SHARED / name
         if not path.exists():
-            pytest.skip(f"{name} is not in ../shared/data")
+            pytest.skip(
+                f"needs the data set {name}, which is not part of the repository: "
+                f"put it into shared/data in the folder that holds the clone"
+            )
         return path
 
     return find
+
+
+@pytest.fixture(scope="session")
+def dask_cluster() -> Iterator[Any]:
+    """Two worker processes on this machine, started once for all tests of a pytest worker."""
+    distributed = pytest.importorskip(
+        "distributed", reason="needs Dask: pip install 'mixfold[dask]'"
+    )
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address="127.0.0.1:0",
+        host="127.0.0.1",
+    ) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def client(dask_cluster: Any) -> Iterator[Any]:
+    """A client of the cluster, the default one while the test runs."""
+    import distributed
+
+    with distributed.Client(dask_cluster) as client:
+        yield client

@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-pytest.importorskip("psutil", reason="the benchmarks need the extra 'bench'")
-pytest.importorskip("pyarrow", reason="the benchmarks need the extra 'all'")
-pytest.importorskip("bench.models", reason="the benchmarks lie beside the package")
+pytest.importorskip("psutil", reason="needs psutil: pip install 'mixfold[bench]'")
+pytest.importorskip("bench.models", reason="needs bench/: run the tests in a clone")
 
 import mixfold
 from bench import model_fits, models

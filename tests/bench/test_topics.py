@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-pytest.importorskip("psutil", reason="the benchmarks need the extra 'bench'")
-pytest.importorskip("pyarrow", reason="the benchmarks need the extra 'all'")
-data = pytest.importorskip("bench.topic_data", reason="the benchmarks lie beside the package")
+pytest.importorskip("psutil", reason="needs psutil: pip install 'mixfold[bench]'")
+data = pytest.importorskip("bench.topic_data", reason="needs bench/: run the tests in a clone")
 
 from bench import topic_fits, topics  # noqa: E402
 

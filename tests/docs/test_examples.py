@@ -73,7 +73,7 @@ def test_larger_than_memory(tmp_path: Path) -> None:
 
 
 def test_dask_cluster(tmp_path: Path) -> None:
-    pytest.importorskip("distributed", reason="needs the 'dask' extra")
+    pytest.importorskip("distributed", reason="needs Dask: pip install 'mixfold[dask]'")
     out = _run("dask_cluster.py", tmp_path)
     assert "2 workers" in out
     assert _number(r"difference .*: ([\d.e+-]+)", out) < 1e-8

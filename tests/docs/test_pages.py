@@ -65,7 +65,7 @@ def test_blocks_are_of_a_kind_that_is_looked_at() -> None:
 def test_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its blocks, one after the other, as a reader would type them."""
     if page.name == "data.md":
-        pytest.importorskip("distributed", reason="needs the 'dask' extra")
+        pytest.importorskip("distributed", reason="needs Dask: pip install 'mixfold[dask]'")
     monkeypatch.chdir(tmp_path)
     if page.name in PREPARED:
         PREPARED[page.name](tmp_path)

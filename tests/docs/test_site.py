@@ -28,7 +28,7 @@ def _importable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def _ours(name: str, needs: str = "") -> ModuleType:
     if needs:
-        pytest.importorskip(needs, reason="needs the 'docs' extra")
+        pytest.importorskip(needs, reason=f"needs {needs}: pip install 'mixfold[docs]'")
     return importlib.import_module(name)
 
 

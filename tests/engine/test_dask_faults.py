@@ -18,7 +18,7 @@ from mixfold.engine.executors import ClusterError, DaskExecutor, ThreadExecutor,
 from mixfold.engine.executors import dask as dask_executor
 from mixfold.engine.sources import open_source
 
-distributed = pytest.importorskip("distributed", reason="needs the 'dask' extra")
+distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'mixfold[dask]'")
 
 
 @pytest.fixture(scope="module")

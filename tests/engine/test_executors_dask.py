@@ -18,22 +18,7 @@ from mixfold.engine.executors import ClusterError, DaskExecutor, ThreadExecutor,
 from mixfold.engine.executors import dask as dask_executor
 from mixfold.engine.sources import open_source
 
-distributed = pytest.importorskip("distributed", reason="needs the 'dask' extra")
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address="127.0.0.1:0",
-            host="127.0.0.1",
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
+distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'mixfold[dask]'")
 
 
 def make_task() -> Callable[[Block], Any]:

@@ -77,7 +77,9 @@ def test_resolve_explains(spec: Any, n_jobs: Any, error: type, words: str) -> No
 
 
 def test_no_client_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    distributed = pytest.importorskip("distributed", reason="needs the 'dask' extra")
+    distributed = pytest.importorskip(
+        "distributed", reason="needs Dask: pip install 'mixfold[dask]'"
+    )
 
     def none() -> None:
         raise ValueError("No global client found")

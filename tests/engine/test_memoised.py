@@ -180,7 +180,7 @@ def test_learned_priors_and_threads() -> None:
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_files_give_the_same_fit(kind: str, tmp_path: Path) -> None:
-    pd = pytest.importorskip("pandas", reason="needs the 'tables' extra")
+    pd = pytest.importorskip("pandas", reason="needs pandas: pip install 'mixfold[tables]'")
     X = _rows(0.1)
     frame = pd.DataFrame(X, columns=list("abc"))
     path = tmp_path / f"rows.{kind}"

@@ -3,67 +3,18 @@
 import inspect
 import re
 import zipfile
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import mixfold
+from tests.brief import BRIEF, NAMES, PUBLIC, D, N, fit, fitted, new
 
-rng = np.random.default_rng(0)
-N, D = 48, 4
-LABELS = rng.integers(0, 2, N)
-NUMBERS = rng.normal(size=(N, D)) + 3 * LABELS[:, None] * [1, -1, 0.5, 0]
-COUNTS = rng.poisson(1 + 4 * (LABELS[:, None] == [0, 0, 1, 1])).astype(float)
-BITS = (rng.random((N, D)) < 0.2 + 0.6 * LABELS[:, None]).astype(float)
-CLASSES = np.array(["a", "b"])[LABELS]
-NAMES = ["height", "weight", "age", "rate"]
-
-# An estimator with brief settings, rows that it takes, and what it learns from besides them.
-BRIEF = {
-    "BayesianGaussianMixture": ({"n_components": 2, "max_iter": 20}, NUMBERS, None),
-    "BernoulliMixture": ({"n_components": 2, "max_iter": 20}, BITS, None),
-    "CategoricalMixture": ({"n_components": 2, "max_iter": 20}, BITS, None),
-    "DeepBeliefNetwork": (
-        {"hidden": (3, 2), "max_epochs": 1, "fine_tune_epochs": 1}, BITS, CLASSES),
-    "DeepFactorNetwork": (
-        {"hidden": (3, 2), "max_iter": 5, "max_epochs": 1}, NUMBERS, CLASSES),
-    "FactorAnalysis": ({}, NUMBERS, None),
-    "GaussianMixture": ({"n_components": 2}, NUMBERS, None),
-    "GaussianPCP": ({"n_clusters": 2, "init_params": "k-means++", "max_iter": 20}, NUMBERS, None),
-    "KMeans": ({"n_clusters": 2}, NUMBERS, None),
-    "KernelCCA": ({"n_components": 1}, NUMBERS, CLASSES),
-    "KernelPCA": ({}, NUMBERS, None),
-    "LatentDirichletAllocation": ({"n_components": 2, "max_iter": 20}, COUNTS, None),
-    "MLiT": ({}, NUMBERS, None),
-    "MORP": ({}, NUMBERS, CLASSES),
-    "MatrixFactorization": ({"n_components": 2, "max_iter": 10}, NUMBERS, CLASSES),
-    "Mixture": ({"family": "diag", "n_components": 2, "max_iter": 20}, NUMBERS, None),
-    "MixtureClassifier": ({}, NUMBERS, CLASSES),
-    "MixtureOfFactorAnalyzers": ({"n_components": 2, "max_iter": 20}, NUMBERS, None),
-    "MixtureOfFactorModels": ({"max_iter": 10}, NUMBERS, CLASSES),
-    "MixtureOfPPCA": ({"n_components": 2, "max_iter": 20}, NUMBERS, None),
-    "MixtureSearch": ({"n_components": [1, 2]}, NUMBERS, None),
-    "MultinomialMixture": ({"n_components": 2, "max_iter": 20}, COUNTS, None),
-    "NestedMixture": ({"n_components": 2, "init_params": "k-means++"}, NUMBERS, None),
-    "PCP": ({"n_components": 2, "n_clusters": 2, "max_iter": 10}, COUNTS, None),
-    "PLSI": ({"n_components": 2, "max_iter": 20}, COUNTS, None),
-    "PPCA": ({"n_components": 2}, NUMBERS, None),
-    "PoissonMixture": ({"n_components": 2, "max_iter": 20}, COUNTS, None),
-    "RBM": ({"n_components": 3, "max_epochs": 1}, BITS, CLASSES),
-    "SupervisedMixtureOfPPCA": ({"max_iter": 10}, NUMBERS, CLASSES),
-    "SupervisedPPCA": ({}, NUMBERS, CLASSES),
-}  # fmt: skip
-PUBLIC = sorted(
-    name
-    for name in mixfold.__all__
-    if inspect.isclass(getattr(mixfold, name)) and issubclass(getattr(mixfold, name), BaseEstimator)
-)
 TRANSFORMERS = [name for name in PUBLIC if hasattr(getattr(mixfold, name), "set_output")]
 of_all = pytest.mark.parametrize("name", PUBLIC)
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -79,20 +30,6 @@ WHERE_THERE = {
     "warm_start": False, "verbose": 0, "verbose_interval": 10, "acceleration": "auto", "n_init": 1,
     "executor": "threads", "time_budget": None, "checkpoint": None,
 }  # fmt: skip
-
-
-def new(name, **changes):
-    return getattr(mixfold, name)(**{**BRIEF[name][0], "random_state": 0, **changes})
-
-
-def fitted(name, X):
-    return new(name).fit(X, BRIEF[name][2])
-
-
-@cache
-def kept(name):
-    """A model fitted to the array of its rows, once for all tests that only ask it."""
-    return fitted(name, BRIEF[name][1])
 
 
 def answers(model, X):
@@ -113,6 +50,13 @@ def same(a, b, rtol=0.0):
 
 def parameters(name):
     return inspect.signature(getattr(mixfold, name)).parameters
+
+
+def section(doc, title):
+    """Names of the entries of a numpydoc section."""
+    found = re.search(rf"^{title}\n-+\n(.*?)(?=^\w[^\n]*\n-+\n|\Z)", doc, re.M | re.S)
+    heads = [line for line in (found.group(1) if found else "").splitlines() if line[:1].strip()]
+    return [one.strip() for head in heads for one in head.partition(" : ")[0].split(",")]
 
 
 def documented(name):
@@ -156,9 +100,34 @@ def test_the_docstring_names_every_parameter_its_default_and_a_paper(name):
 @of_all
 def test_the_docstring_names_what_a_fit_publishes(name):
     doc = inspect.getdoc(getattr(mixfold, name))
-    published = [one for one in vars(kept(name)) if one.endswith("_") and not one.startswith("_")]
+    published = [one for one in vars(fitted(name)) if one.endswith("_") and not one.startswith("_")]
     assert published
     assert [one for one in published if not re.search(rf"\b{one}\b", doc)] == []
+
+
+@of_all
+def test_the_attributes_that_the_docstring_names_exist_after_a_fit(name):
+    model = fitted(name)
+    if name == "MixtureClassifier":  # with all that it can be asked for
+        model = fit(
+            name, BRIEF[name][1], estimator=mixfold.MLiT(), novelty=0.1, paper_protocol=True
+        )
+    entries = section(inspect.getdoc(getattr(mixfold, name)), "Attributes")
+    assert entries
+    missing = [one for one in entries if one != "feature_names_in_" and not hasattr(model, one)]
+    assert missing == []  # names of columns: only of tables
+
+
+@of_all
+def test_public_methods_document_all_or_none_of_their_parameters(name):
+    for method_name, method in inspect.getmembers(getattr(mixfold, name), inspect.isfunction):
+        if method_name.startswith("_") or not method.__module__.startswith("mixfold"):
+            continue
+        doc = inspect.getdoc(method)
+        assert doc, f"{method.__qualname__} has no docstring"
+        named = section(doc, "Parameters")
+        taken = list(inspect.signature(method).parameters)[1:]
+        assert named in ([], taken), f"{method.__qualname__} documents {named}, it takes {taken}"
 
 
 @pytest.mark.parametrize("one", ["random_state", "executor", "n_jobs", "tol", "max_iter"])
@@ -186,12 +155,12 @@ def test_methods_take_rows_targets_and_weights_in_the_same_order(name):
 @of_all
 def test_the_same_seed_gives_the_same_answers(name):
     X = BRIEF[name][1]
-    same(answers(fitted(name, X), X), answers(kept(name), X))
+    same(answers(fit(name, X), X), answers(fitted(name), X))
 
 
 @of_all
 def test_a_file_holds_no_code_and_changes_nothing(name, tmp_path):
-    X, model = BRIEF[name][1], kept(name)
+    X, model = BRIEF[name][1], fitted(name)
     model.save(tmp_path / "model.mixfold")
     read = mixfold.load(tmp_path / "model.mixfold")
     # of a search the best of its models is kept
@@ -218,9 +187,9 @@ def test_parameters_can_be_read_set_and_copied(name):
 @of_all
 def test_tables_with_names_give_what_arrays_give(name):
     X = BRIEF[name][1]
-    expected = answers(kept(name), X)
+    expected = answers(fitted(name), X)
     for table in (pd.DataFrame(X, columns=NAMES), pl.DataFrame(X, schema=NAMES)):
-        model = fitted(name, table)
+        model = fit(name, table)
         assert model.feature_names_in_.tolist() == NAMES
         assert model.n_features_in_ == D
         # columns of a table lie apart in memory: sums are added in another order
@@ -230,7 +199,7 @@ def test_tables_with_names_give_what_arrays_give(name):
 @pytest.mark.parametrize("name", TRANSFORMERS)
 def test_scores_can_be_tables(name):
     X = pd.DataFrame(BRIEF[name][1], columns=NAMES, index=np.arange(N) + 100)
-    model = fitted(name, X).set_output(transform="pandas")
+    model = fit(name, X).set_output(transform="pandas")
     for scores in (model.transform(X), clone(model).fit_transform(X, BRIEF[name][2])):
         assert isinstance(scores, pd.DataFrame)
         assert scores.columns.tolist() == model.get_feature_names_out().tolist()
@@ -324,7 +293,7 @@ def test_bad_settings_are_refused_in_the_same_words(one, value, kind, message):
 def test_draws_are_counted_in_whole_numbers(value):
     for name in ("GaussianMixture", "PPCA", "PCP", "MixtureClassifier", "DeepBeliefNetwork", "RBM"):
         with pytest.raises(ValueError, match=f"n_samples must be an int >= 1; got {value!r}"):
-            kept(name).sample(value)
+            fitted(name).sample(value)
 
 
 def test_the_table_of_models_has_a_row_for_each_of_them():

@@ -448,7 +448,7 @@ def test_an_interruption_keeps_what_there_is(digits, monkeypatch):
 
 
 def test_tables_and_names_of_columns(digits):
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="needs pandas: pip install 'mixfold[tables]'")
     X, y, Xt, _ = digits
     table = pandas.DataFrame(X, columns=[f"pixel {i}" for i in range(64)])
     plain = DeepFactorNetwork((8, 4), max_iter=5, **QUICK).fit(table, y)

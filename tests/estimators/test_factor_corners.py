@@ -114,7 +114,7 @@ def test_the_log_likelihoods_of_a_stream_are_not_those_of_a_fit(rng: np.random.G
 
 
 def test_a_heywood_case_names_its_columns(rng: np.random.Generator) -> None:
-    pd = pytest.importorskip("pandas")
+    pd = pytest.importorskip("pandas", reason="needs pandas: pip install 'mixfold[tables]'")
     z = rng.normal(size=200)
     X = np.c_[z, z + 0.5 * rng.normal(size=200), z + rng.normal(size=200), z]
     with pytest.warns(DegenerateWarning, match="columns (age|size)"):

@@ -18,7 +18,7 @@ from mixfold import PPCA, FactorAnalysis, MixtureOfFactorAnalyzers, MixtureOfPPC
 from mixfold.contracts import Array, Block
 from mixfold.engine.sources import open_source
 
-distributed = pytest.importorskip("distributed", reason="needs the 'dask' extra")
+distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'mixfold[dask]'")
 
 RTOL = 1e-8
 # the Gram matrix is for few rows
@@ -198,16 +198,6 @@ def test_threads_give_the_same_axes(solver: str) -> None:
 
 
 # ------------------------------------------------ a cluster
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    address = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
-    with (
-        distributed.LocalCluster(2, threads_per_worker=1, processes=True, **address) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
 
 
 @tables

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -481,17 +480,6 @@ def test_wide_sparse_rows_are_never_made_dense(name: str) -> None:
     tracemalloc.stop()
     assert peak < 10**9
     assert adjusted_rand_score(np.arange(n) % 2, labels) > 0.9
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed", reason="needs the 'dask' extra")
-    address = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
-    with (
-        distributed.LocalCluster(1, threads_per_worker=2, processes=True, **address) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
 
 
 @unfinished

@@ -489,18 +489,14 @@ def test_fitted_models_travel(model: KernelPCA, rows: Array) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:the axes are less exact")
-def test_a_cluster_finds_the_same_axes(rng: np.random.Generator) -> None:
-    distributed = pytest.importorskip("distributed")
-    array = pytest.importorskip("dask.array")
+def test_a_cluster_finds_the_same_axes(client: Any, rng: np.random.Generator) -> None:
+    import dask.array
+
     X = rng.normal(size=(1100, 4)) * [3, 2, 1, 0.5]
     X[:700, 0] += 4
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0"
-    )
-    with cluster, distributed.Client(cluster):
-        lazy = array.from_array(X, chunks=(500, 4))
-        for how in ({}, {"solver": "em", "max_iter": 3}, {"landmarks": 40}, {"kernel": "linear"}):
-            here = KernelPCA(3, gamma=0.1, random_state=0, **how).fit(X)
-            there = KernelPCA(3, gamma=0.1, random_state=0, executor="dask", **how).fit(lazy)
-            np.testing.assert_allclose(there.eigenvalues_, here.eigenvalues_, rtol=1e-7)
-            np.testing.assert_allclose(there.transform(lazy), here.transform(X), atol=1e-5)
+    lazy = dask.array.from_array(X, chunks=(500, 4))
+    for how in ({}, {"solver": "em", "max_iter": 3}, {"landmarks": 40}, {"kernel": "linear"}):
+        here = KernelPCA(3, gamma=0.1, random_state=0, **how).fit(X)
+        there = KernelPCA(3, gamma=0.1, random_state=0, executor="dask", **how).fit(lazy)
+        np.testing.assert_allclose(there.eigenvalues_, here.eigenvalues_, rtol=1e-7)
+        np.testing.assert_allclose(there.transform(lazy), here.transform(X), atol=1e-5)

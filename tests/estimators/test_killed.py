@@ -22,7 +22,7 @@ from mixfold.engine.checkpoints import Progressed
 from mixfold.engine.executors import ThreadExecutor
 
 pytestmark = [
-    pytest.mark.skipif(os.name != "posix", reason="processes are killed by signals"),
+    pytest.mark.skipif(os.name != "posix", reason="needs POSIX: processes are killed by signals"),
     pytest.mark.filterwarnings("ignore:Best performing:sklearn.exceptions.ConvergenceWarning"),
 ]
 

@@ -128,12 +128,9 @@ def test_weight_two_is_a_repeated_document(X) -> None:
     np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
-def test_dask_gives_the_same(X) -> None:
-    distributed = pytest.importorskip("distributed")
+def test_dask_gives_the_same(X, client) -> None:
     how = {"max_iter": 8, "tol": 0.0, "random_state": 0}
-    cluster = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
-    cluster["dashboard_address"] = "127.0.0.1:0"
-    with distributed.Client(**cluster), pytest.warns(ConvergenceWarning):
+    with pytest.warns(ConvergenceWarning):
         there = LatentDirichletAllocation(K, executor="dask", **how).fit(X)
         here = LatentDirichletAllocation(K, **how).fit(X)
     # documents may begin anew in each pass there: the same optimum to the inner tolerance

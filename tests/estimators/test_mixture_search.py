@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from unittest import SkipTest
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -11,7 +9,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import KFold
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import mixfold
 import mixfold.engine.sources
@@ -552,30 +549,3 @@ def test_the_table_as_a_frame_and_as_text(X):
     quick = GaussianMixture(covariance_type="tied-diag", init_params="random_from_data")
     many = MixtureSearch(quick, n_components=range(1, 23), random_state=0, split_starts=False)
     assert "... and 2 more" in many.fit(X[:60]).summary()
-
-
-# These two ask of anything that takes sparse input and has predict_proba that it returns 2 or 4
-# columns, as if it were a classifier: a search may find one component.
-OF_CLASSIFIERS = {"check_estimator_sparse_array", "check_estimator_sparse_matrix"}
-QUICK = GaussianMixture(init_params="random_from_data", tol=1e-4)
-FLAT = MixtureOfPPCA(init_params="random_from_data", tol=1e-4)
-CHECKED = [
-    (MixtureSearch(QUICK, n_components=(1, 2), random_state=0), OF_CLASSIFIERS),
-    (MixtureSearch(QUICK, n_components=2, criterion="held-out", cv=2, random_state=0), set()),
-    (MixtureSearch(FLAT, n_components=2, random_state=0), set()),
-]
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("search", "impossible"), CHECKED, ids=["sizes", "held-out", "latents"])
-def test_scikit_learn_checks(search, impossible):
-    failed, skipped = {}, {}
-    for checked, check in estimator_checks_generator(search, mark=None):
-        try:
-            check(checked)
-        except SkipTest as reason:
-            skipped[check.func.__name__] = reason
-        except Exception as error:
-            failed[check.func.__name__] = f"{type(error).__name__}: {error}"
-    assert not skipped, skipped
-    assert failed.keys() == impossible, failed

@@ -281,7 +281,7 @@ def test_far_from_zero(settings: Any) -> None:
 
 @pytest.mark.parametrize("settings", [{}, {"kernel": "rbf"}, {"beta": "cv"}], ids=str)
 def test_partitions_do_not_matter(settings: Any) -> None:
-    array = pytest.importorskip("dask.array")
+    array = pytest.importorskip("dask.array", reason="needs Dask: pip install 'mixfold[dask]'")
     cut = array.from_array(X, chunks=(50, 6))
     model = MORP(2, random_state=0, **settings).fit(cut, LABELS)
     wanted = MORP(2, random_state=0, **settings).fit(X, LABELS)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 from sklearn.exceptions import ConvergenceWarning
@@ -269,7 +269,7 @@ def test_missing_entries_cost_little() -> None:
 
 
 def test_any_blocks_files_and_names(tmp_path: Path) -> None:
-    pd = pytest.importorskip("pandas", reason="needs the 'tables' extra")
+    pd = pytest.importorskip("pandas", reason="needs pandas: pip install 'mixfold[tables]'")
     X, _ = groups(400)
     weight = np.random.default_rng(0).integers(1, 3, len(X)).astype(float)
     frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "w": weight, "c": X[:, 2]})
@@ -290,7 +290,6 @@ def test_any_blocks_files_and_names(tmp_path: Path) -> None:
 
 
 def test_sparse_rows_and_single_precision() -> None:
-    sparse = pytest.importorskip("scipy.sparse")
     X, _ = groups(100)
     X[np.abs(X) < 1] = 0
     wanted = NestedMixture(3, 2, covariance_type="diag", random_state=0).fit(X)
@@ -301,20 +300,9 @@ def test_sparse_rows_and_single_precision() -> None:
     assert small.predict_proba(X.astype(np.float32)).dtype == np.float32
 
 
-@pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed", reason="needs the 'dask' extra")
-    address = {"host": "127.0.0.1", "dashboard_address": "127.0.0.1:0"}
-    with (
-        distributed.LocalCluster(1, processes=False, protocol="tcp", **address) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_cluster_gives_the_same_fit(client: Any) -> None:
-    da = pytest.importorskip("dask.array", reason="needs the 'dask' extra")
+    da = pytest.importorskip("dask.array", reason="needs Dask: pip install 'mixfold[dask]'")
     X, _ = groups(700)
     # cells stand one after the other: some partitions have no row of a cell
     X = X[np.argsort(X[:, 0])]

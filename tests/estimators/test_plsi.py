@@ -54,11 +54,8 @@ def test_weight_two_is_a_repeated_document(X) -> None:
     same(one, two)
 
 
-def test_dask_gives_as_good_a_fit(X) -> None:
-    distributed = pytest.importorskip("distributed")
-    cluster = {"n_workers": 2, "threads_per_worker": 1, "processes": False}
-    with distributed.Client(**cluster, dashboard_address="127.0.0.1:0"):
-        there = PLSI(3, random_state=0, max_iter=30, executor="dask").fit(X)
+def test_dask_gives_as_good_a_fit(X, client) -> None:
+    there = PLSI(3, random_state=0, max_iter=30, executor="dask").fit(X)
     here = PLSI(3, random_state=0, max_iter=30).fit(X)
     assert there.lower_bound_ > here.lower_bound_ - 1e-3
 

@@ -6,7 +6,6 @@ import itertools
 import pickle
 from pathlib import Path
 from typing import Any
-from unittest import SkipTest
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,6 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import mixfold
 from mixfold import SupervisedPPCA
@@ -523,35 +521,3 @@ def test_scikit_learn_searches_gamma() -> None:
     model.set_params(kernel="precomputed")
     scores = cross_val_score(model, rbf_kernel(rows[order], gamma=0.5), y[order], cv=3)
     assert scores.min() == 1.0
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(
-    ("model", "impossible"),
-    [
-        # as many factors as outputs would explain the few rows of the checks without noise
-        (SupervisedPPCA(1, kernel="rbf", random_state=0), set()),
-        # one of the classes of this check is called -1, which here is a row without a class
-        (
-            SupervisedPPCA(kernel="rbf", task="classification", output_noise=0.1),
-            {"check_classifiers_classes"},
-        ),
-        (
-            SupervisedPPCA(kernel="precomputed", task="regression", solver="em", output_noise=0.1),
-            set(),
-        ),
-    ],
-    ids=["auto", "classification", "regression"],
-)
-def test_scikit_learn_checks(model: SupervisedPPCA, impossible: set[str]) -> None:
-    failed, count = {}, 0
-    for checked, check in estimator_checks_generator(model, mark=None):
-        count += 1
-        try:
-            check(checked)
-        except SkipTest as reason:
-            failed[check.func.__name__] = f"skipped: {reason}"
-        except Exception as error:
-            failed[check.func.__name__] = f"{type(error).__name__}: {error}"
-    assert count > 40
-    assert failed.keys() == impossible, failed

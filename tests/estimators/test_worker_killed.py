@@ -15,10 +15,12 @@ from mixfold import GaussianMixture
 from mixfold.contracts import Array, Block, Source
 from mixfold.engine.executors import DaskExecutor
 
-distributed = pytest.importorskip("distributed", reason="needs the 'dask' extra")
-da = pytest.importorskip("dask.array", reason="needs the 'dask' extra")
+distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'mixfold[dask]'")
+da = pytest.importorskip("dask.array", reason="needs Dask: pip install 'mixfold[dask]'")
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="a process is killed by a signal")
+pytestmark = pytest.mark.skipif(
+    os.name != "posix", reason="needs POSIX: kills a process by a signal"
+)
 
 
 def table(n: int, n_features: int = 3, n_clusters: int = 3) -> Array:

@@ -126,7 +126,7 @@ def test_rows_without_a_label_are_grey(rng: np.random.Generator, labels: Any) ->
 
 
 def test_missing_labels_of_pandas_are_unknown(rng: np.random.Generator) -> None:
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="needs pandas: pip install 'mixfold[tables]'")
     model, X = mixture(rng)
     labels = pandas.array([pandas.NA, 1, 2] * 30, dtype="Int64")
     points, _ = plot_latents(Figure().subplots(), model, X, labels=labels)

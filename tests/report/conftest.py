@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
-import warnings
 from dataclasses import dataclass, field
-from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.utils import get_tags
 
-import mixfold
 from mixfold import GaussianMixture
 
 VOID = {"meta", "link", "img", "input", "br", "hr"}
@@ -78,36 +73,6 @@ def page(tmp_path: Path):
         return Page(path.read_text(encoding="utf-8"))
 
     return make
-
-
-@cache
-def rows_for(estimator: type) -> np.ndarray:
-    """60 rows of 6 columns that the estimator can have."""
-    X = np.random.default_rng(0).normal(size=(60, 6))
-    X[30:] += 3.0
-    known = inspect.signature(estimator.__init__).parameters
-    if hasattr(estimator, "_family_name") or "visible" in known:
-        return (X > 1).astype(float)
-    return np.abs(X) if get_tags(estimator()).input_tags.positive_only else X
-
-
-@cache
-def fitted(estimator: type) -> tuple[Any, Any]:
-    """A fitted model of two parts, and its targets (None if it has none)."""
-    X = rows_for(estimator)
-    known = inspect.signature(estimator.__init__).parameters
-    size = next((n for n in ("n_components", "n_clusters") if n in known), None)
-    options: dict[str, Any] = {} if size is None else {size: 2}
-    if estimator is mixfold.MixtureSearch:
-        options = {"n_components": [1, 2]}
-    small = {"hidden": (5, 3), "max_epochs": 2, "fine_tune_epochs": 1}
-    options |= {name: value for name, value in small.items() if name in known}
-    model = estimator(random_state=0, **options)
-    needs_y = get_tags(model).target_tags.required
-    y = (np.arange(len(X)) >= 30).astype(int) if needs_y else None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # so few rows are degenerate for some
-        return (model.fit(X) if y is None else model.fit(X, y)), y
 
 
 @pytest.fixture(scope="session")

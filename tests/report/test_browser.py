@@ -13,12 +13,14 @@ import pytest
 
 from mixfold import PPCA, GaussianMixture, MixtureClassifier
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+sync_api = pytest.importorskip(
+    "playwright.sync_api", reason="needs playwright: pip install 'mixfold[dev]'"
+)
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
 pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium on the path; install it (apt-get install chromium)"
+    CHROMIUM is None, reason="needs Chromium on the path, for example: apt-get install chromium"
 )
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 390, "height": 844}
 FILL = "document.querySelector('.points circle:not(.off)')"

@@ -103,7 +103,7 @@ def test_sparse_counts(page, rng: np.random.Generator) -> None:
 
 
 def test_dask(page, holed: np.ndarray, mixture: GaussianMixture) -> None:
-    array = pytest.importorskip("dask.array")
+    array = pytest.importorskip("dask.array", reason="needs Dask: pip install 'mixfold[dask]'")
     assert body(page(mixture, array.from_array(holed, chunks=(70, 4)))) == body(
         page(mixture, holed)
     )

@@ -84,7 +84,10 @@ class FullFile:
         raise self.error
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs RLIMIT_FSIZE")
+@pytest.mark.skipif(
+    sys.platform == "win32",
+    reason="needs POSIX: limits the size of files",
+)
 def test_disk_that_is_really_full(path: Path) -> None:
     store.write(path, "Example", ["old"])
     script = """

@@ -55,8 +55,12 @@ def _memmap(X: np.ndarray, folder: Path) -> np.memmap[Any, Any]:
     return np.load(_npy(np.asfortranarray(X), folder), mmap_mode="r")  # type: ignore[no-any-return]
 
 
+def _need(module: str, extra: str) -> Any:
+    return pytest.importorskip(module, reason=f"needs {module}: pip install 'mixfold[{extra}]'")
+
+
 def _pandas(X: np.ndarray, folder: Path) -> Any:
-    return pytest.importorskip("pandas").DataFrame(X, columns=list(NAMES))
+    return _need("pandas", "tables").DataFrame(X, columns=list(NAMES))
 
 
 def _pandas_mixed(X: np.ndarray, folder: Path) -> Any:
@@ -65,16 +69,16 @@ def _pandas_mixed(X: np.ndarray, folder: Path) -> Any:
 
 
 def _polars(X: np.ndarray, folder: Path) -> Any:
-    return pytest.importorskip("polars").from_arrow(_table(X))
+    return _need("polars", "tables").from_arrow(_table(X))
 
 
 def _dask_array(X: np.ndarray, folder: Path) -> Any:
-    return pytest.importorskip("dask.array").from_array(X, chunks=(901, 2))
+    return _need("dask.array", "dask").from_array(X, chunks=(901, 2))
 
 
 def _dask_frame(X: np.ndarray, folder: Path) -> Any:
     frame = _pandas(X, folder)
-    return pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=3)
+    return _need("dask.dataframe", "dask").from_pandas(frame, npartitions=3)
 
 
 Maker = Callable[[np.ndarray, Path], Any]

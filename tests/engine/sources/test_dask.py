@@ -11,10 +11,10 @@ from scipy import sparse
 
 from mixfold.engine.sources import DaskSource, open_source
 
-dask = pytest.importorskip("dask")
-da = pytest.importorskip("dask.array")
-dd = pytest.importorskip("dask.dataframe")
-pd = pytest.importorskip("pandas")
+dask = pytest.importorskip("dask", reason="needs Dask: pip install 'mixfold[dask]'")
+da = pytest.importorskip("dask.array", reason="needs Dask: pip install 'mixfold[dask]'")
+dd = pytest.importorskip("dask.dataframe", reason="needs Dask: pip install 'mixfold[dask]'")
+pd = pytest.importorskip("pandas", reason="needs pandas: pip install 'mixfold[tables]'")
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ print(total, (peak() - before) / 1024)
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's VmHWM")
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux (/proc)")
 @pytest.mark.parametrize(("kind", "order"), [("path", "C"), ("map", "C"), ("map", "F")])
 def test_a_mapped_file_does_not_fill_the_memory(kind: str, order: Any, tmp_path: Path) -> None:
     X = np.ones((500_000, 25), order=order)  # 95 MB

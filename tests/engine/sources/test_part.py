@@ -87,7 +87,7 @@ def test_a_sample_does_not_depend_on_the_blocks(X: np.ndarray, chosen: np.ndarra
 
 
 def test_partitions_of_a_collection_cut_elsewhere(X: np.ndarray, chosen: np.ndarray) -> None:
-    da = pytest.importorskip("dask.array", reason="needs the 'dask' extra")
+    da = pytest.importorskip("dask.array", reason="needs Dask: pip install 'mixfold[dask]'")
     part: Any = part_of(open_source(da.from_array(X, chunks=(390, 3))), chosen)
     here = list(part.blocks())
     there = []

@@ -14,8 +14,8 @@ import pytest
 
 from mixfold.engine.sources import open_source
 
-pd = pytest.importorskip("pandas")
-pl = pytest.importorskip("polars")
+pd = pytest.importorskip("pandas", reason="needs pandas: pip install 'mixfold[tables]'")
+pl = pytest.importorskip("polars", reason="needs polars: pip install 'mixfold[tables]'")
 
 
 def test_arrow_types_become_numbers_and_nulls_become_nan() -> None:
