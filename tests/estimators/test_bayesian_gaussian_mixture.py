@@ -247,7 +247,7 @@ def test_warm_start_goes_on(table: np.ndarray) -> None:
     fitted = BayesianGaussianMixture(6, warm_start=True, max_iter=20, tol=0, random_state=0)
     first = fitted.fit(table).evidence_bound_
     again = fitted.fit(table)
-    assert again.evidence_bound_ >= first
+    assert again.evidence_bound_ >= first - 1e-12 * abs(first)  # a fall within rounding
     assert again.evidence_bound_ == pytest.approx(wanted.evidence_bound_, rel=1e-8)
     other = np.concatenate([table, table + 0.1])
     assert fitted.fit(other).counts_.sum() == pytest.approx(len(other))

@@ -177,8 +177,10 @@ def test_weights_are_repetitions(digits, tuning):
     weighed = DeepFactorNetwork((6, 4), **settings).fit(X, y, sample_weight=weight)
     rows = np.repeat(np.arange(120), weight)
     repeated = DeepFactorNetwork((6, 4), **settings).fit(X[rows], y[rows])
+    # codes are solved to a tolerance, which another order of the rows shows as well (1e-3);
+    # without the weights answers differ by 0.2 and more
     np.testing.assert_allclose(
-        weighed.predict_proba(Xt[:50, 20:36]), repeated.predict_proba(Xt[:50, 20:36]), atol=5e-4
+        weighed.predict_proba(Xt[:50, 20:36]), repeated.predict_proba(Xt[:50, 20:36]), atol=5e-3
     )
 
 

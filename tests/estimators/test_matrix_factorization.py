@@ -419,6 +419,7 @@ def test_constant_columns(data) -> None:
     np.testing.assert_allclose(model.components_[:, -1], 0.0, atol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore:source . explained nothing:mixfold.DegenerateWarning")
 @pytest.mark.parametrize("alpha", [0.0, 0.1])
 def test_more_sources_than_rows_or_columns(alpha) -> None:
     rng = np.random.default_rng(0)
