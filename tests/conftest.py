@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-
-# Before matplotlib is imported anywhere: tests have no screen.
-os.environ["MPLBACKEND"] = "agg"
-# Before scipy is imported anywhere: scikit-learn skips its array-API checks otherwise.
-os.environ["SCIPY_ARRAY_API"] = "1"
 
 import numpy as np
 import pytest
