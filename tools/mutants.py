@@ -33,6 +33,8 @@ Design
   directly or through other such code (``mutation/references.py``).
 * Kernels are compiled again in the changed file and in every file that imports it, if the change
   can reach a kernel; all others come from the cache.
+* A test that fails is run once more, alone; if it passes it is not counted (``--no-confirm`` saves
+  a few seconds per mutant).
 * A test has ten times its own time and 15 s; one that needs more is a ``timeout`` and counts as a
   kill, as does a process that dies by a signal. A list of tests is cut at half the time limit;
   the report says how many survivors that concerns.
@@ -158,7 +160,8 @@ def _parser() -> argparse.ArgumentParser:
     runner.add_argument("--slow-limit", type=float, default=running.Limits.slow)
     runner.add_argument("--grace", type=float, default=running.Limits.grace, help="s, each test")
     runner.add_argument("--memory", type=float, default=6.0, help="GiB for a test process")
-    runner.add_argument("--confirm", action="store_true", help="a failing test must fail twice")
+    both = argparse.BooleanOptionalAction
+    runner.add_argument("--confirm", action=both, default=True, help="fails alone once more")
     runner.set_defaults(step=run_step)
 
     reporter = steps.add_parser("report", help="Markdown of the results")

@@ -47,7 +47,7 @@ class Limits:
 
     quick: float = 240.0
     slow: float = 900.0
-    compiling: float = 240.0
+    compiling: float = 120.0
     memory: int = 6 * 2**30
     grace: float = 15.0
 
@@ -165,6 +165,7 @@ class Runner:
         if self._confirm and ended.how == "failed":
             names = [t for t in tests if t.name == ended.test]
             if names and self._pytest(tree, names, args, limit + more, more).how == "passed":
+                print(f"passes when run again, not counted: {ended.test}", file=sys.stderr)
                 rest = [t for t in tests if t.name != ended.test]
                 return self._tests(tree, rest, args, limit, more)
         return ended

@@ -253,8 +253,8 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
         skipped += [node.returns] if node.returns else []
     elif isinstance(node, ast.ClassDef):
         skipped = [*node.decorator_list, *node.bases]
-    elif (isinstance(node, ast.arg) and node.annotation) or isinstance(node, ast.AnnAssign):
-        skipped = [node.annotation]
+    elif isinstance(node, ast.arg | ast.AnnAssign):
+        skipped = [node.annotation] if node.annotation else []
     elif isinstance(node, ast.Assert) and node.msg:
         skipped = [node.msg]
     elif isinstance(node, ast.Call) and _name(node.func) == "cast":
