@@ -348,7 +348,7 @@ def test_a_small_package(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert "4 quick tests" in capsys.readouterr().out
     arguments = ["run", *common, "--out", str(out), "--rooms", "room", "--kind", "sign"]
     arguments += ["--grace", "0.5"]
-    assert command.main(arguments) == 0
+    assert command.main([*arguments, "--no-confirm"]) == 0
     found = {r["unit"]: (r["outcome"], r["by"], r["test"]) for r in running.read_results(out)}
     place = "tests/room/test_f.py::"
     assert found == {
