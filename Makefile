@@ -1,20 +1,23 @@
 # Each target sets up what it needs: only make and Python 3.11 or newer have to be there.
-#   make demo    fit models to built-in tables, print what was found, write pictures and a report
-#   make test    the tests and every example in a docstring
-#   make lint    ruff, mypy, import-linter
-#   make docs    the documentation in docs/_build/html, with every example run and every link checked
-#   make bench   time and memory against scikit-learn and oneDAL, in the same run
-#   make clean   remove the environment and everything that was built
+#   make demo      fit models to built-in tables, print what was found, write pictures and a report
+#   make test      the quick tests and every example in a docstring: what a change has to pass
+#   make test-all  all tests, the long ones too: what a release has to pass
+#   make lint      ruff, mypy, import-linter
+#   make docs      the documentation in docs/_build/html, with every example run and every link checked
+#   make bench     time and memory against scikit-learn and oneDAL, in the same run
+#   make clean     remove the environment and everything that was built
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet --quiet
-# Two workers share the compiled kernels and keep each other busy while one waits for a file.
-PYTEST_ARGS ?= -n 2
+# For example: make test PYTEST_ARGS="tests/engine -x"; the order of the tests is random, and
+# PYTEST_ARGS="--randomly-seed=17" repeats the order of a run.
+PYTEST_ARGS ?=
+PYTEST      := $(BIN)/python -m pytest -n logical --maxprocesses 8
 BENCH_ARGS  ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs bench clean
+.PHONY: help demo test test-all lint docs bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -23,8 +26,14 @@ help:
 demo: $(VENV)/.core
 	@$(BIN)/mixfold demo
 
+# Workers share the rewritten assertions of the test files, which Python may have been told not to keep.
+test test-all: export PYTHONDONTWRITEBYTECODE =
+
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(PYTEST) -m "not slow" $(PYTEST_ARGS)
+
+test-all: $(VENV)/.dev
+	$(PYTEST) $(PYTEST_ARGS)
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -44,7 +53,7 @@ clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	rm -rf docs/_build docs/gallery docs/generated
 	rm -f mixfold-demo-*.png mixfold-demo-report.html
-	find src tests bench -name __pycache__ -prune -exec rm -rf {} +
+	find src tests papers tools bench -name __pycache__ -prune -exec rm -rf {} +
 
 # A stamp is as new as the pyproject.toml it was installed from, and stands for a finished install.
 $(VENV)/.created:

@@ -173,6 +173,7 @@ def test_sizes_of_topics_in_nmf_are_no_matter() -> None:
 # ------------------------------------------------ fits
 
 
+@pytest.mark.slow
 def test_both_libraries_are_measured() -> None:
     got = model_fits.compare(1, "KernelCCA", [200, 400], 1)
     assert [len(got[name]["cpu"]) for name in ("ours", "theirs")] == [2, 2]
@@ -187,6 +188,7 @@ def test_a_peer_that_fails_leaves_ours_alone(monkeypatch: pytest.MonkeyPatch) ->
     assert len(got["ours"]["cpu"]) == 1 and got["ours"]["error"] is None
 
 
+@pytest.mark.slow
 def test_one_command_writes_table_figures_and_picture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

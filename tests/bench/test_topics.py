@@ -42,6 +42,7 @@ def test_a_file_of_documents_gives_them_back(tmp_path: Path) -> None:
     np.testing.assert_array_equal(sparse.vstack(batches).toarray(), X.toarray())
 
 
+@pytest.mark.slow
 def test_workers_answer(tmp_path: Path) -> None:
     X, _ = data.drawn(160, 60, 4, 30)
     given, asked = data.halves(X[120:])

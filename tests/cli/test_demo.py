@@ -8,6 +8,7 @@ from io import StringIO
 from pathlib import Path
 
 import numpy as np
+import pytest
 from rich.console import Console
 
 from mixfold.cli.demo import tumours, wines
@@ -33,6 +34,7 @@ def test_it_runs_and_says_where_the_pictures_are(run: Run, tmp_path: Path) -> No
         assert str(tmp_path / name) in outcome.out.replace("\n", "")
 
 
+@pytest.mark.slow
 def test_it_is_the_same_every_time(tmp_path: Path) -> None:
     outputs = []
     for _ in range(2):

@@ -62,6 +62,7 @@ def test_messy_table(tmp_path: Path) -> None:
     assert "saved, loaded, and the same" in out
 
 
+@pytest.mark.slow
 def test_larger_than_memory(tmp_path: Path) -> None:
     out = _run("larger_than_memory.py", tmp_path)
     assert _number(r"([\d,]+) rows in 8 files", out) == 400_000
@@ -72,6 +73,7 @@ def test_larger_than_memory(tmp_path: Path) -> None:
     assert got == pytest.approx([0.4, 0.3, 0.2, 0.1], abs=0.01)
 
 
+@pytest.mark.slow
 def test_dask_cluster(tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="needs Dask: pip install 'mixfold[dask]'")
     out = _run("dask_cluster.py", tmp_path)
@@ -79,6 +81,7 @@ def test_dask_cluster(tmp_path: Path) -> None:
     assert _number(r"difference .*: ([\d.e+-]+)", out) < 1e-8
 
 
+@pytest.mark.slow
 def test_eigenfaces(tmp_path: Path) -> None:
     pictures = [f"eigenfaces-{name}.png" for name in ("factors", "reconstructions", "plane")]
     out = _run("eigenfaces.py", tmp_path, *pictures)
@@ -92,6 +95,7 @@ def test_eigenfaces(tmp_path: Path) -> None:
         assert name in out and _is_picture(tmp_path / name)
 
 
+@pytest.mark.slow
 def test_mixture_of_factors(tmp_path: Path) -> None:
     out = _run("mixture_of_factors.py", tmp_path, "mixture-of-factors.png")
     assert _number(r"BIC chooses (\d) factors", out) == 2
@@ -100,6 +104,7 @@ def test_mixture_of_factors(tmp_path: Path) -> None:
     assert _is_picture(tmp_path / "mixture-of-factors.png")
 
 
+@pytest.mark.slow
 def test_codebook_digits(tmp_path: Path) -> None:
     out = _run("codebook_digits.py", tmp_path, "codebook-digits.png")
     assert _number(r"images that can be made: ([\d,]+)", out) > 100
@@ -109,6 +114,7 @@ def test_codebook_digits(tmp_path: Path) -> None:
     assert _is_picture(tmp_path / "codebook-digits.png")
 
 
+@pytest.mark.slow
 def test_half_labelled_digits(tmp_path: Path) -> None:
     out = _run("half_labelled_digits.py", tmp_path, "half-labelled-digits.png")
     planes = [float(share) for share in re.findall(r"in the plane of \w+: ([\d.]+)", out)]
@@ -117,6 +123,7 @@ def test_half_labelled_digits(tmp_path: Path) -> None:
     assert _is_picture(tmp_path / "half-labelled-digits.png")
 
 
+@pytest.mark.slow
 def test_swiss_roll(tmp_path: Path) -> None:
     out = _run("swiss_roll.py", tmp_path, "swiss-roll.png")
     told = {
@@ -130,6 +137,7 @@ def test_swiss_roll(tmp_path: Path) -> None:
     assert _is_picture(tmp_path / "swiss-roll.png")
 
 
+@pytest.mark.slow
 def test_gaussian_ridge(tmp_path: Path) -> None:
     out = _run("gaussian_ridge.py", tmp_path, "gaussian-ridge.png")
     assert _number(r"log score along it: ([\d.e+-]+)", out) < 1e-9
@@ -142,6 +150,7 @@ def test_gaussian_ridge(tmp_path: Path) -> None:
     assert _is_picture(tmp_path / "gaussian-ridge.png")
 
 
+@pytest.mark.slow
 def test_topics_of_texts(tmp_path: Path) -> None:
     pictures = [f"{name}-of-texts.png" for name in ("topics", "clusters")]
     out = _run("topics_of_texts.py", tmp_path, *pictures)
@@ -157,6 +166,7 @@ def test_topics_of_texts(tmp_path: Path) -> None:
         assert name in out and _is_picture(tmp_path / name)
 
 
+@pytest.mark.slow
 def test_deep_digits(tmp_path: Path) -> None:
     pictures = [f"deep-digits-{name}.png" for name in ("parts", "made", "mistakes")]
     out = _run("deep_digits.py", tmp_path, *pictures)

@@ -127,6 +127,7 @@ def test_the_number_of_clusters_is_learned(groups, n_clusters):
     assert one.evidence_bound_ < pcp.evidence_bound_ - 50
 
 
+@pytest.mark.slow
 def test_digits_are_told_apart_at_least_as_well_as_on_principal_axes(shared_data):
     with np.load(shared_data("optdigits.npz")) as data:
         X, y = data["X"][-1797:].astype(float), data["y"][-1797:]

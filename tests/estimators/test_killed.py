@@ -162,7 +162,10 @@ CASES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [case if case == "plain" else pytest.param(case, marks=pytest.mark.slow) for case in CASES],
+)
 def test_kill_9_and_again(case: str, start: Callable[..., Other]) -> None:
     options = {**SMALL, **CASES[case]}
     X = table(20_000, 8, 10) if case == "large" else table()

@@ -156,6 +156,7 @@ def test_missing_entries_are_left_out(rng: np.random.Generator) -> None:
     assert (np.diff(groups.inertias_) <= 0).all()
 
 
+@pytest.mark.slow
 def test_real_table_with_missing_entries(shared_data: Any) -> None:
     with np.load(shared_data("nhanes_2017_2018_adults.npz"), allow_pickle=False) as file:
         tables = [file[name] for name in file.files if file[name].ndim == 2]

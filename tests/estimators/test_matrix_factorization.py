@@ -457,6 +457,7 @@ def test_two_classes_have_two_columns(data) -> None:
     assert model.coef_.shape == (2, 3) and model.classes_.tolist() == [False, True]
 
 
+@pytest.mark.slow
 def test_digits(shared_data) -> None:
     """A thousand handwritten digits: principal axes with a softmax, as the theory says."""
     with np.load(shared_data("mnist.npz")) as file:

@@ -78,6 +78,7 @@ def drawn(seed: int) -> Planted:
     return Planted(X, groups, family)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_drawn_groups_are_recovered_better_than_by_kmeans(seed: int) -> None:
     table = drawn(seed)
@@ -96,6 +97,7 @@ def test_as_many_groups_as_there_are() -> None:
     assert adjusted_rand_score(table.groups, mixture.predict(table.X)) > 0.7
 
 
+@pytest.mark.slow
 def test_every_kind_of_column_has_a_say() -> None:
     """Without any one of them the groups are found less well."""
     table = drawn(1)
@@ -167,6 +169,7 @@ def of_adults(adults: Adults, seed: int, n_rows: int = 800) -> Planted:
     return Planted(with_holes(X[rows], rng), adults.sex[rows], family)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_adults_are_told_apart_better_than_by_kmeans(adults: Adults, seed: int) -> None:
     table = of_adults(adults, seed)

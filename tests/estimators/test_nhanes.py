@@ -80,6 +80,7 @@ def of_mixture(X: Array, n_components: int, seeds: range) -> Errors:
     return errors(parts, total / sum(part.size for part in parts))
 
 
+@pytest.mark.slow
 def test_logarithms_of_the_columns(measurements: Array) -> None:
     X = np.log1p(measurements - np.nanmin(measurements, axis=0))
     seeds = range(3)
@@ -91,6 +92,7 @@ def test_logarithms_of_the_columns(measurements: Array) -> None:
 
 
 # a component that collects the heavy tails has directions of next to no variance
+@pytest.mark.slow
 @pytest.mark.filterwarnings(f"ignore::{DegenerateWarning.__module__}.DegenerateWarning")
 def test_columns_as_they_are(measurements: Array) -> None:
     seeds = range(1)

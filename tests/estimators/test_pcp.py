@@ -402,6 +402,7 @@ def news(path) -> tuple[Any, np.ndarray]:
     return sparse.csr_array(parts, shape=tuple(data["shape"])), data["y"]
 
 
+@pytest.mark.slow
 @unfinished
 def test_groups_of_news_are_found(shared_data):
     X, y = news(shared_data("newsgroup4.npz"))

@@ -241,6 +241,7 @@ def test_evidence_sees_the_whole_spectrum(rng: np.random.Generator) -> None:
     assert len(axes(X, Evidence()).values) == 5
 
 
+@pytest.mark.slow
 def test_frey_faces(shared_data: Callable[[str], Path]) -> None:
     X = np.load(shared_data("frey_face.npz"))["X"].astype(float)
     assert len(axes(X, Fraction(0.99)).values) == 203

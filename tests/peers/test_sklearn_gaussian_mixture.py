@@ -46,6 +46,7 @@ def _substituted():
 _module = _substituted()
 _tests = {name: value for name, value in vars(_module).items() if name.startswith("test_")}
 globals().update({name: test for name, test in _tests.items() if name not in LEFT_OUT})
+test_init = pytest.mark.slow(_tests["test_init"])
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::mixfold.estimators.base.DegenerateWarning"),

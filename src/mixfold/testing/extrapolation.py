@@ -8,8 +8,10 @@ from mixfold.contracts import Array, Metric
 from mixfold.testing.case import Case
 from mixfold.testing.compare import require, require_same
 from mixfold.testing.oracles import gradient_by_differences
+from mixfold.testing.shrinking import shrinks
 
 
+@shrinks
 def coordinates_round_trip(case: Case, n_steps: int = 2) -> None:
     """Parameters -> vector -> parameters, and any small change of the vector is allowed."""
     model, params = case.model, case.after(n_steps)
@@ -29,6 +31,7 @@ def coordinates_round_trip(case: Case, n_steps: int = 2) -> None:
     )
 
 
+@shrinks
 def gradient(case: Case, n_steps: int = 1, rtol: float = 1e-5) -> None:
     """The gradient agrees with finite differences of the objective, coordinate by coordinate."""
     model, params = case.model, case.after(n_steps)

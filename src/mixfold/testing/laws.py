@@ -20,6 +20,7 @@ from mixfold.testing.rows import (
     zero_weight_is_absence,
 )
 from mixfold.testing.sampling import sampler_entropy, sampler_moments, sampler_slopes
+from mixfold.testing.shrinking import shrinks
 from mixfold.testing.steps import monotone, pure, repeatable
 from mixfold.testing.storage import stored_identity
 from mixfold.testing.transformed import equivariance, missing_column, without_column
@@ -50,6 +51,7 @@ __all__ = [
 ]
 
 
+@shrinks
 def statistics_add(case: Case) -> None:
     """The statistics of a model's blocks are a commutative monoid."""
     params, block = case.after(1), case.block
@@ -59,6 +61,7 @@ def statistics_add(case: Case) -> None:
     monoid([case.stats(params, part) for part in parts])
 
 
+@shrinks
 def records_are_stored(case: Case) -> None:
     """Parameters, and what acceleration remembers, survive a file."""
     params = case.after(1)

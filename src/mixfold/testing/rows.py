@@ -14,8 +14,10 @@ from scipy.special import logsumexp
 from mixfold.contracts import Array, Block
 from mixfold.testing.case import Case, settled
 from mixfold.testing.compare import require, require_same
+from mixfold.testing.shrinking import shrinks
 
 
+@shrinks
 def block_invariance(case: Case, n_steps: int = 2) -> None:
     """1, 7 or many uneven blocks, in any order: the same statistics and the same step."""
     params, whole = case.after(n_steps), case.block
@@ -39,6 +41,7 @@ def _cuts(n_rows: int, rng: np.random.Generator) -> list[Array]:
     return [np.array([0, n_rows]), np.linspace(0, n_rows, 8).astype(int), uneven]
 
 
+@shrinks
 def zero_weight_is_absence(case: Case, n_steps: int = 2) -> None:
     """Rows of weight zero change nothing, whatever they hold."""
     block = case.block
@@ -59,6 +62,7 @@ def zero_weight_is_absence(case: Case, n_steps: int = 2) -> None:
     )  # fmt: skip
 
 
+@shrinks
 def weight_two_is_repetition(case: Case, n_steps: int = 2) -> None:
     """A row of weight two is the row twice, in the statistics and in the start."""
     block = case.block
@@ -73,6 +77,7 @@ def weight_two_is_repetition(case: Case, n_steps: int = 2) -> None:
     require_same(law, weighted, doubled, case.rtol, "start")
 
 
+@shrinks
 def labels_clamp(case: Case, n_labels: int, n_steps: int = 2, n_rows: int = 5) -> None:
     """Summed over what a label may be, the joint density of row and label is that of the row.
 

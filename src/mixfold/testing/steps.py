@@ -12,8 +12,10 @@ from mixfold.engine.loop import Fit, Plan, fit
 from mixfold.engine.sources import open_source
 from mixfold.testing.case import Case
 from mixfold.testing.compare import require, require_same
+from mixfold.testing.shrinking import shrinks
 
 
+@shrinks
 def monotone(case: Case, n_steps: int = 25, slack: float | None = None) -> None:
     """No plain step lowers the objective beyond rounding, save after a repair that says so.
 
@@ -32,6 +34,7 @@ def monotone(case: Case, n_steps: int = 25, slack: float | None = None) -> None:
         params, last = update.params, value if update.monotone else -np.inf
 
 
+@shrinks
 def repeatable(case: Case) -> None:
     """The same seed gives the same bits: start, statistics, a whole fit on one or two threads."""
     require_same("repeatable start", case.start(), case.start())
@@ -45,6 +48,7 @@ def repeatable(case: Case) -> None:
     require_same("repeatable on threads", threaded.params, once.params)
 
 
+@shrinks
 def pure(case: Case) -> None:
     """A step leaves the table, the parameters and the statistics as they were."""
     params = case.start()

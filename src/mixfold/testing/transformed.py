@@ -12,8 +12,10 @@ from mixfold.families.gaussian import GaussianFamily, GaussianParams
 from mixfold.math.frame import Frame
 from mixfold.testing.case import Case, settled
 from mixfold.testing.compare import require_same
+from mixfold.testing.shrinking import shrinks
 
 
+@shrinks
 def equivariance(case: Case, shift: Array, scale: Array, n_steps: int = 3) -> None:
     """Data in other units: the same start and steps, the objective moved by the logs of scales.
 
