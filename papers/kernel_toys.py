@@ -44,7 +44,7 @@ BATCH = 10
 CORNER, WIDE, OF_A_CORNER, WIDTH, OUTERMOST = 2.0, 0.5, 25, 0.5, 5
 KERNEL_NOISE = 1e-3
 # figure 7.2: points of a class, those with a label, and noises that are held
-OF_A_CLASS, LABELLED, HELD = 100, 10, (0.1, 0.02)
+OF_A_CLASS, LABELLED, HELD_NOISES = 100, 10, (0.1, 0.02)
 
 
 def draw_three_groups(rng: np.random.Generator) -> Array:
@@ -181,7 +181,7 @@ def find_directions(X: Array, y: Array, known: Array) -> dict[str, Array]:
     half = np.full(len(y), np.nan)
     half[known] = y[known]
     found = {"PCA": PPCA(1).fit(X).components_[0]}
-    held: dict[str, Any] = {"input_noise": HELD[0], "output_noise": HELD[1]}
+    held: dict[str, Any] = {"input_noise": HELD_NOISES[0], "output_noise": HELD_NOISES[1]}
     for name, noises in (("", {}), (", noises held", held)):
         found[f"SPPCA, all labelled{name}"] = _find_direction(X, y, noises)
         found[f"SPPCA, labelled points only{name}"] = _find_direction(X[known], y[known], noises)
@@ -218,7 +218,7 @@ EIGENVALUES = (22.7, 21.8, 4.2, 3.8, 3.3, 2.9, 2.5, 2.2)
 OTHER_DRAWS = 20
 APART, JOINED = "groups apart in the plane of axes 1, 2", "incremental: error beside a batch fit"
 SQUARE = ("kernel PCA", "SPPCA", "S2PPCA, 5 of each group labelled")
-HELD_ANGLE = ", noises held"
+NOISES_HELD = ", noises held"
 REFERENCE = {
     **{f"eigenvalue {k + 1}": value for k, value in enumerate(EIGENVALUES)},
     APART: 1.0,
@@ -231,9 +231,9 @@ REFERENCE = {
     "angle of SPPCA, all labelled": 63.0,
     "angle of SPPCA, labelled points only": 61.0,
     "angle of S2PPCA": 21.0,
-    f"angle of SPPCA, all labelled{HELD_ANGLE}": 54.0,
-    f"angle of SPPCA, labelled points only{HELD_ANGLE}": 52.0,
-    f"angle of S2PPCA{HELD_ANGLE}": 22.0,
+    f"angle of SPPCA, all labelled{NOISES_HELD}": 54.0,
+    f"angle of SPPCA, labelled points only{NOISES_HELD}": 52.0,
+    f"angle of S2PPCA{NOISES_HELD}": 22.0,
 }
 SAME_SPAN = 1e-6
 # share of points that an axis without labels may have on the right side, as a mean over draws
@@ -277,7 +277,7 @@ def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
         ("draws of the points", str(size.draws)),
         ("three groups", f"kernel exp(-{GAMMA:g} |x - y|^2); EM with noise {NOISE}"),
         ("four groups", f"kernel exp(-{WIDTH:g} |x - y|^2), noises {KERNEL_NOISE:g}"),
-        ("noises where they are held", "{:g} of columns, {:g} of the label".format(*HELD)),
+        ("noises where they are held", "{:g} of columns, {:g} of the label".format(*HELD_NOISES)),
     )
     return Table(COLUMNS, cells, check_claims(found), settings, NOTES, partial(draw, shown=shown))
 
@@ -378,7 +378,7 @@ def _check_like_other_code(found: Mapping[str, Sequence[float]]) -> Check:
 
 def _check_order(found: Mapping[str, Sequence[float]]) -> Check:
     """S2PPCA between the two, as the source draws it."""
-    names = ("PCA", f"S2PPCA{HELD_ANGLE}", f"SPPCA, all labelled{HELD_ANGLE}")
+    names = ("PCA", f"S2PPCA{NOISES_HELD}", f"SPPCA, all labelled{NOISES_HELD}")
     rows = zip(*(found[f"angle of {name}"] for name in names), strict=True)
     held = [float(a < b < c) for a, b, c in rows]
     return _check_always("noises held: the angle of S2PPCA is between PCA and SPPCA", held)

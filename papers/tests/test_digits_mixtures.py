@@ -86,7 +86,7 @@ def _by_hand(X: np.ndarray, given: Given, n_steps: int) -> list[float]:
 def test_em_is_that_of_the_formulas(
     means: digits_mixtures.Means, parts: dict[tuple[str, int], np.ndarray]
 ) -> None:
-    """Black pixels have no variance at all: without the floor of the source log p would differ."""
+    """Black pixels have no variance: without the floor of Zhang (2017) log p would differ."""
     X = parts["train", 2]
     fit = digits_mixtures.run_em(X, 3, means, np.random.default_rng(4), 6)
     given = digits_mixtures.make_start(X, 3, means, np.random.default_rng(4))

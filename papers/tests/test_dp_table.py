@@ -63,7 +63,7 @@ def test_sticks_as_printed_are_all_random() -> None:
 
 
 def test_the_printed_rule_tends_to_dirichlet_weights_of_alpha_k(points: np.ndarray) -> None:
-    """As alpha grows, up to a constant: why the source saw no effect of alpha."""
+    """As alpha grows, up to a constant: why Yu (2006) saw no effect of alpha."""
     counts = np.random.default_rng(0).dirichlet(np.ones(6)) * 250
     printed, plain = variational_mixtures.PrintedSticks(1e9), SymmetricDirichlet(6.0)
     sticks = printed.expected(printed.posterior(counts))
@@ -77,7 +77,7 @@ def test_the_printed_rule_tends_to_dirichlet_weights_of_alpha_k(points: np.ndarr
 def _by_hand(
     X: np.ndarray, K: int, alpha: float, beta_0: float, steps: int, resp: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """VBDMA written out from the source's formulas: bounds before each step, and counts."""
+    """VBDMA written out from the formulas of Yu (2006): bounds before each step, and counts."""
     D = X.shape[1]
     S = np.cov(X.T, bias=True)
     nu_0, m_0, inverse_0 = 2.0, X.mean(axis=0), 2.0 * beta_0 * S

@@ -164,7 +164,7 @@ def test_claims_hold_and_fail() -> None:
         "EM: error after 20 steps": [1e-6] * 20,
         kernel_toys.JOINED: [1e-9] * 19 + [1e-5],
         f"{kernel_toys.SQUARE[2]}: share right on axis 1": [1.0] * 19 + [0.99],
-        f"angle of S2PPCA{kernel_toys.HELD_ANGLE}": [22.0] * 19 + [18.0],
+        f"angle of S2PPCA{kernel_toys.NOISES_HELD}": [22.0] * 19 + [18.0],
     }
     for number, (row, values) in enumerate(wrong.items()):
         holds = [check.holds for check in kernel_toys.check_claims(_values() | {row: values})]
