@@ -107,9 +107,9 @@ def _timed(model: Any, X: Array) -> dict[str, float]:
 def until_converged(threads: int | None, size: int, seeds: list[int]) -> dict[str, Any]:
     """A mixture of ``size`` components with Dirichlet weights on 250 points of five groups."""
     from mixfold import Mixture
-    from mixfold.experiments.vb_runs import toy
+    from papers.shared.variational_mixtures import draw_toy
 
-    X = toy(np.random.default_rng(0))
+    X = draw_toy(np.random.default_rng(0))
     settings: dict[str, Any] = {
         "weights": "dirichlet", "inference": "vb", "alpha": 1.0, "init_params": "random",
         "prior": {"precision": 0.01, "degrees": 2.0}, "merge_split": False, "max_iter": 3000,

@@ -18,6 +18,7 @@ MOUNTS = {
     "changelog": "CHANGELOG.md",
     "developer/contributing": "CONTRIBUTING.md",
     "developer/benchmarks": "bench/README.md",
+    "developer/papers": "papers/README.md",
 }
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])+)\]\(([^)\s]+)\)")
 

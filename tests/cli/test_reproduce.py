@@ -1,193 +1,94 @@
-"""``reproduce``: lists tables, runs one, shows ours beside published, says what data it lacks."""
+"""``reproduce`` hands over to the tables of a clone, and says where they are if there is none."""
 
 from __future__ import annotations
 
-import csv
+import subprocess
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from mixfold.experiments.experiment import DataFile, Experiment, Progress
-from mixfold.experiments.registry import EXPERIMENTS
-from mixfold.experiments.table import Cell, Check, Column, Table, Tolerance
+import mixfold
+from mixfold.cli import reproduce
 
 from .conftest import Outcome
 from .test_mistakes import check, squeezed
 
 Run = Callable[..., Outcome]
-
-
-@dataclass
-class Small:
-    """An entry of the list whose table takes no time and remembers how it was run."""
-
-    summary: str = "a table [of two cells]"
-    calls: list[tuple[Path, bool, int]] = field(default_factory=list)
-    data: tuple[DataFile, ...] = (DataFile("faces.npz", "arrays X and y", "a database"),)
-
-    def load(self) -> Experiment:
-        return Experiment(
-            "small", "A small table", "000", "table 9.9", "Protocol.", self.data, self._run
-        )
-
-    def _run(self, folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
-        self.calls.append((folder, quick, seed))
-        progress(0, 1, "the only step")
-        columns = (Column("SER [x]", "a ratio", "dB", Tolerance(0.5), ".2f"),)
-        cells = (
-            Cell("d = [6]", "SER [x]", (17.0, 17.2), 17.36),
-            Cell("d = 12", "SER [x]", (20.0, 20.0), 18.95),
-        )
-        checks = (Check("it grows", True, "always"), Check("it falls", False, "never"))
-        return Table(columns, cells, checks, notes=("A note.",))
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> Small:
-    monkeypatch.delenv("MIXFOLD_DATA", raising=False)
-    entry = Small()
-    monkeypatch.setitem(EXPERIMENTS, "small", entry)  # type: ignore[misc]
-    return entry
+def handed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], str]]:
+    """What the command of the clone is called with, in place of running it."""
+    calls: list[tuple[list[str], str]] = []
+
+    def app(words: list[str], prog_name: str) -> None:
+        calls.append((words, prog_name))
+
+    monkeypatch.setitem(sys.modules, "papers", SimpleNamespace())  # type: ignore[misc]
+    monkeypatch.setitem(sys.modules, "papers.__main__", SimpleNamespace(app=app))  # type: ignore[misc]
+    return calls
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
-    folder = tmp_path / "data"
-    folder.mkdir()
-    (folder / "faces.npz").write_bytes(b"")
-    return folder
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current folder, and the package where pip would put it."""
+    package = tmp_path / "site-packages" / "mixfold" / "__init__.py"
+    monkeypatch.setattr(mixfold, "__file__", str(package))
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    return here
 
 
-def test_the_list_names_every_table_on_a_line(run: Run, small: Small) -> None:
-    outcome = run("reproduce", "--list")
+def make_clone(root: Path, name: str = "mixfold") -> None:
+    (root / "papers").mkdir()
+    (root / "papers" / "__main__.py").write_text("")
+    (root / "pyproject.toml").write_text(f'[project]\nname = "{name}"\n')
+
+
+def test_all_words_are_handed_over(run: Run, handed: list[Any]) -> None:
+    words = ["small", "--quick", "--data", "d", "-o", "x", "--seed", "3", "-q"]
+    assert run("reproduce", *words).code == 0
+    assert run("reproduce", "--all", "--help").code == 0
+    assert handed == [(words, "mixfold reproduce"), (["--all", "--help"], "mixfold reproduce")]
+
+
+def test_a_clone_is_that_of_the_package_or_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert reproduce.find_clone() == ROOT
+    monkeypatch.setattr(mixfold, "__file__", str(tmp_path / "lib" / "mixfold" / "__init__.py"))
+    assert reproduce.find_clone() is None
+    make_clone(tmp_path)
+    assert reproduce.find_clone() == tmp_path
+    for text in ('[project]\nname = "other"\n', "[tool.x]\n", "not toml ["):
+        (tmp_path / "pyproject.toml").write_text(text)
+        assert reproduce.find_clone() is None
+    (tmp_path / "pyproject.toml").unlink()
+    assert reproduce.find_clone() is None
+
+
+def test_without_a_clone_it_says_where_the_tables_are(run: Run, installed: Path) -> None:
+    for words in (["vb-toy", "--quick"], ["--list"], []):
+        outcome = run("reproduce", *words)
+        check(outcome, 1, "come with the source tree", "Clone the repository", "python -m papers")
+        assert outcome.out == ""
+
+
+def test_without_a_clone_the_help_is_short_and_true(run: Run, installed: Path) -> None:
+    outcome = run("reproduce", "--help")
     assert outcome.code == 0
-    lines = outcome.out.splitlines()
-    assert [line.split()[0] for line in lines] == list(EXPERIMENTS)
-    for line, entry in zip(lines, EXPERIMENTS.values(), strict=True):
-        assert line.endswith(entry.summary)
-    assert small.calls == []
-
-
-def test_a_table_is_run_shown_and_written(
-    run: Run, small: Small, data: Path, tmp_path: Path
-) -> None:
-    words = ["--data", data, "--out", tmp_path, "--seed", 5]
-    outcome = run("reproduce", "small", *words)
-    assert outcome.code == 0, outcome.err
-    assert small.calls == [(data, False, 5)]
-    for text in (
-        "A small table", "source 000, table 9.9", "SER [x] [dB]", "d = [6]",
-        "17.10 ± 0.1 (17.36) reproduced", "20.00 ± 0 (18.95) differs",
-        "SER [x]: 1 of 2 reproduced, 1 differs (within 0.5 dB of the published)",
-        "it grows: holds (always)",
-        "it falls: does not hold (never)", "A note.", "seed 5", "numpy",
-    ):  # fmt: skip
+    for text in ("mixfold reproduce", "not with the installed package", "--quick", "--data DIR"):
         assert squeezed(text) in squeezed(outcome.out)
-    for kind in ("md", "csv", "png"):
-        assert str(tmp_path / f"small.{kind}") in outcome.out.replace("\n", "")
-    with (tmp_path / "small.csv").open(newline="", encoding="utf-8") as file:
-        assert [line["verdict"] for line in csv.DictReader(file)] == ["reproduced", "differs"]
 
 
-def test_quick_is_passed_on_and_written_apart(
-    run: Run, small: Small, data: Path, tmp_path: Path
-) -> None:
-    outcome = run("reproduce", "small", "--data", data, "--quick", "--out", tmp_path, "-q")
-    assert outcome == Outcome(0, "", "")
-    assert small.calls == [(data, True, 0)]
-    assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {
-        "small-quick.md", "small-quick.csv", "small-quick.png",
-    }  # fmt: skip
-
-
-def test_the_folder_may_come_from_the_environment(
-    run: Run, small: Small, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("MIXFOLD_DATA", str(data))
-    assert run("reproduce", "small", "--out", tmp_path, "-q").code == 0
-    assert small.calls[0][0] == data
-
-
-@pytest.mark.parametrize("folder", [None, "nowhere", "empty"])
-def test_missing_data_is_a_failure_that_says_what_is_wanted(
-    run: Run, small: Small, tmp_path: Path, folder: str | None
-) -> None:
-    (tmp_path / "empty").mkdir()
-    words: list[Any] = [] if folder is None else ["--data", tmp_path / folder]
-    expected = ["faces.npz", "arrays X and y", "a database", "--data DIR"]
-    if folder == "empty":
-        expected[-1] = f"not in the folder '{tmp_path / folder}'"
-    check(run("reproduce", "small", *words, "--out", tmp_path), 1, "error: small", *expected)
-    assert small.calls == [] and [path.name for path in tmp_path.iterdir()] == ["empty"]
-
-
-def test_wrong_words_are_usage_errors(run: Run, small: Small, tmp_path: Path) -> None:
-    check(run("reproduce"), 2, "--list", *EXPERIMENTS)
-    check(run("reproduce", "smal"), 2, "'smal'", "Did you mean 'small'?", *EXPERIMENTS)
-    check(run("reproduce", "small", "--out", tmp_path / "no"), 2, "--out", "does not exist")
-    check(run("reproduce", "small", "--seed", "-1"), 2, "--seed")
-    assert small.calls == []
-
-
-# ------------------------------------------------ all tables
-
-
-@dataclass
-class Broken(Small):
-    """An entry whose table breaks."""
-
-    summary: str = "a table that breaks"
-    data: tuple[DataFile, ...] = ()
-
-    def _run(self, folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
-        raise ZeroDivisionError("nothing by nothing")
-
-
-@pytest.fixture
-def tables(small: Small, monkeypatch: pytest.MonkeyPatch) -> dict[str, Small]:
-    """The small table and no other."""
-    found = {"small": small}
-    monkeypatch.setattr("mixfold.cli.reproduce.EXPERIMENTS", found)
-    return found
-
-
-def test_all_tables_are_run_and_a_page_says_how_they_came_out(
-    run: Run, tables: dict[str, Small], data: Path, tmp_path: Path
-) -> None:
-    outcome = run("reproduce", "--all", "--data", data, "--quick", "--out", tmp_path)
-    assert outcome.code == 0, outcome.err
-    assert tables["small"].calls[0] == (data, True, 0)
-    assert "small: 1 of 2 reproduced, 1 differs; 1 of 2 claims hold" in outcome.out
-    page = (tmp_path / "reproduced-quick.md").read_text(encoding="utf-8")
-    assert (tmp_path / "small-quick.md").exists() and "(small-quick.md)" in page
-    line = next(line for line in page.splitlines() if "`small`" in line)
-    words = [word.strip() for word in line.strip("|").split("|")]
-    assert words[1:6] == ["a table [of two cells]", "1 of 2", "", "1", "1 of 2"]
-    assert "d = 12 / SER [x] 20 (18.95): the quick variant" in page
-    full = run("reproduce", "--all", "--data", data, "--out", tmp_path, "-q")
-    assert full.code == 0
-    page = (tmp_path / "reproduced.md").read_text(encoding="utf-8")
-    assert "d = 12 / SER [x] 20 (18.95): the cause is not known." in page
-    assert "it falls (never)" in page and "it grows" not in page
-
-
-def test_a_table_without_data_or_that_breaks_does_not_stop_the_others(
-    run: Run, tables: dict[str, Small], tmp_path: Path
-) -> None:
-    tables["broken"], tables["last"] = Broken(), Small(data=())
-    outcome = run("reproduce", "--all", "--out", tmp_path)
-    assert outcome.code == 1
-    assert len(tables["last"].calls) == 1 and tables["small"].calls == []
-    page = (tmp_path / "reproduced.md").read_text(encoding="utf-8")
-    for text in (outcome.out, page):
-        assert "ZeroDivisionError: nothing by nothing" in text
-        assert "small needs a file that was not found" in text
-    assert "1 of 3 tables" in page
-
-
-def test_all_and_a_name_contradict_each_other(run: Run, tables: dict[str, Small]) -> None:
-    outcome = run("reproduce", "small", "--all")
-    assert outcome.code == 2 and squeezed("--all runs every table") in squeezed(outcome.err)
+def test_it_runs_the_tables_from_any_folder(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "mixfold", "reproduce", "--list"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "vb-toy" in done.stdout and "(Yu 2006, section 2.2.4)" in done.stdout

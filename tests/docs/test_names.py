@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # what the site makes for itself is no document
 MADE = {"_build", "_ext", "_static", "_templates", "gallery", "generated"}
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "papers/README.md")),
     *(
         page
         for page in sorted((ROOT / "docs").rglob("*.md"))

@@ -302,4 +302,4 @@ def test_the_table_of_models_has_a_row_for_each_of_them():
     listed = {*re.findall(r"\[`(\w+)`\]\(", table)}
     assert listed == {*PUBLIC}
     for row in table.splitlines()[2:]:
-        assert re.search(r"source 00[0-4]|new", row), row
+        assert re.search(r"\(20\d\d\)|new", row), row

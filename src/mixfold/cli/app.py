@@ -62,7 +62,7 @@ for _command in (
 app.command("inspect")(inspect.inspect_model)
 app.command("report")(report.report)
 app.command("demo")(demo.demo)
-app.command("reproduce")(reproduce.reproduce)
+app.command("reproduce", context_settings=reproduce.SETTINGS)(reproduce.reproduce)
 
 
 def _print_version(wanted: bool) -> None:
@@ -105,9 +105,29 @@ def main(argv: Sequence[str] | None = None) -> None:
     debug = "--debug" in words
     # People add --debug at the end of the line that just failed; the parser wants it in front.
     words = ["--debug"] * debug + [word for word in words if word != "--debug"]
+    run_app(app, "mixfold", words, debug)
+
+
+def run_app(
+    program: typer.Typer, name: str, words: Sequence[str] | None = None, debug: bool = False
+) -> None:
+    """Run a program of ours: an error is a readable paragraph and exit code 1, a warning a line.
+
+    Called by ``main`` and by ``python -m papers``.
+
+    Parameters
+    ----------
+    program : Typer
+    name : str
+        As it stands in its help.
+    words : sequence of str, optional
+        The words after its name; those of the process by default.
+    debug : bool, default=False
+        Show where in the code an error arose.
+    """
     with _plain_warnings():
         try:
-            app(words, prog_name="mixfold")
+            program(words, prog_name=name)
         except Exception as error:
             if debug:
                 raise

@@ -1,193 +1,75 @@
-"""``reproduce``: a published table run again, ours beside the printed values."""
+"""``reproduce``: hands over to ``python -m papers``, which a clone has and the package has not."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
+import sys
+import tomllib
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from mixfold.cli.options import QuietOption
-from mixfold.cli.progress import step_progress
-from mixfold.experiments.registry import DATA_VARIABLE, EXPERIMENTS, find_entry
+import mixfold
 
-if TYPE_CHECKING:
-    from mixfold.experiments.experiment import Experiment
-    from mixfold.experiments.frame import Report
-    from mixfold.experiments.overview import Outcome
-
-Step = Callable[[int, int, str], None]
-_COLOURS = {"reproduced": "green", "better": "green", "differs": "red", "not judged": ""}
+# All words go on as they are, --help too: the command in the clone explains its options.
+SETTINGS = {"ignore_unknown_options": True, "help_option_names": []}
 
 
 def reproduce(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The table; --list names them all.")
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            "--data",
-            metavar="DIR",
-            envvar=DATA_VARIABLE,
-            help="The folder that holds the table's data files; without it, what scikit-learn has "
-            "or can download.",
+    context: typer.Context,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME",
+            help="The table, and options as in python -m papers; --list names the tables.",
+            show_default=False,
         ),
     ] = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Fewer rows, restarts and repeats: seconds.")
-    ] = False,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            exists=True,
-            file_okay=False,
-            writable=True,
-            help="Where NAME.md, NAME.csv and NAME.png go.",
-        ),
-    ] = Path("."),
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Of every random choice.")] = 0,
-    every: Annotated[
-        bool, typer.Option("--all", help="All tables, and a page about them: reproduced.md.")
-    ] = False,
-    show_list: Annotated[bool, typer.Option("--list", help="Name the tables and stop.")] = False,
-    quiet: QuietOption = False,
 ) -> None:
-    """Run a published table again, or all of them, and put ours beside the printed values.
+    """Run a published table again, in a clone of mixfold, and put ours beside the printed values.
 
-    Prints the table, and writes it as Markdown, CSV and a picture, with the seed, the versions of
-    packages and the time it took. A value that differs is a result, not a failure of the command.
-
-    With --all a table whose data are not there is passed over, with the reason. Without --data
-    some are downloaded from OpenML, once (mnist, optdigits, vehicle, yeast).
+    The tables come with the source tree (folder papers), not with the installed package. In a
+    clone this command is the same as [bold]python -m papers[/bold], with the same options: --list
+    names the tables, --all runs every one, --quick takes seconds, --data DIR is the folder of the
+    data files, --out DIR the one to write to, --seed N is of every random choice, --quiet prints
+    nothing.
 
     Example: [bold]mixfold reproduce mfm-ppca-faces --data DIR --quick[/bold]
     """
-    if show_list:
-        _print_list()
-    elif every:
-        _run_all(name, data, out, quick, seed, quiet)
+    given = words or []
+    root = find_clone()
+    if root is not None:
+        if str(root) not in sys.path:
+            sys.path.insert(0, str(root))
+        import_module("papers.__main__").app(given, prog_name="mixfold reproduce")
+    elif {"-h", "--help"} & set(given):
+        typer.echo(context.get_help())
     else:
-        _run_one(_find(name), data, out, quick, seed, quiet)
-
-
-def _run_one(
-    experiment: Experiment, data: Path | None, out: Path, quick: bool, seed: int, quiet: bool
-) -> None:
-    from mixfold.experiments import frame
-    from mixfold.experiments.files import write_report
-
-    with step_progress(quiet) as progress:
-        report = frame.reproduce(experiment, data, quick=quick, seed=seed, progress=progress)
-    paths = write_report(report, out)
-    if not quiet:
-        _print_report(report)
-        for path in paths:
-            typer.echo(f"wrote {path}")
-
-
-def _run_all(
-    name: str | None, data: Path | None, out: Path, quick: bool, seed: int, quiet: bool
-) -> None:
-    from mixfold.experiments.files import write_overview, write_report
-    from mixfold.experiments.overview import reproduce_all
-
-    if name is not None:
-        raise typer.BadParameter(f"--all runs every table; leave {name!r} out, or --all.",
-                                 param_hint="NAME")  # fmt: skip
-    outcomes = []
-    with step_progress(quiet) as progress:
-        for outcome in reproduce_all(EXPERIMENTS, data, quick=quick, seed=seed,
-                                     watch=partial(_named, progress)):  # fmt: skip
-            outcomes.append(outcome)
-            if outcome.report is not None:
-                write_report(outcome.report, out)
-            if not quiet:
-                typer.echo(_told(outcome))
-    path = write_overview(outcomes, out, quick)
-    if not quiet:
-        typer.echo(f"wrote {path} and the files of {sum(bool(o.report) for o in outcomes)} tables")
-    if any(outcome.failed for outcome in outcomes):
-        raise typer.Exit(1)
-
-
-def _named(progress: Step, name: str) -> Step:
-    """A progress that says of which table its steps are."""
-    return lambda done, total, label: progress(done, total, f"{name}: {label}")
-
-
-def _told(outcome: Outcome) -> str:
-    """One line about a table that was run, or was not."""
-    if outcome.report is None:
-        word = "failed" if outcome.failed else "not run"
-        return f"{outcome.name}: {word}: {outcome.reason}"
-    table = outcome.report.table
-    judged = [text for column in table.columns if (text := table.judged(column))]
-    holding = sum(check.holds for check in table.checks)
-    parts = [*judged, f"{holding} of {len(table.checks)} claims hold"]
-    return f"{outcome.name}: {'; '.join(parts)} ({outcome.report.seconds:.0f} s)"
-
-
-def _find(name: str | None) -> Experiment:
-    if name is None:
-        raise typer.BadParameter(
-            f"name a table, or give --all or --list. Tables: {', '.join(EXPERIMENTS)}.",
-            param_hint="NAME",
+        raise FileNotFoundError(
+            "the published tables come with the source tree of mixfold (folder papers), not with "
+            "the installed package. Clone the repository, go to its folder, and run 'mixfold "
+            "reproduce' there, or 'python -m papers'."
         )
+
+
+def find_clone() -> Path | None:
+    """Find the source tree that has the tables: that of the imported package, or where one is."""
+    package = Path(mixfold.__file__).resolve().parent
+    root = package.parents[1]
+    if package == root / "src" / "mixfold" and _has_tables(root):
+        return root
+    here = Path.cwd()
+    return here if _has_tables(here) and _is_mixfold(here / "pyproject.toml") else None
+
+
+def _has_tables(root: Path) -> bool:
+    return (root / "papers" / "__main__.py").is_file()
+
+
+def _is_mixfold(project: Path) -> bool:
     try:
-        entry = find_entry(name)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="NAME") from None
-    return entry.load()
-
-
-def _print_list() -> None:
-    width = max(map(len, EXPERIMENTS))
-    for name, entry in EXPERIMENTS.items():
-        typer.echo(f"{name:<{width}}  {entry.summary}")
-
-
-def _print_report(report: Report) -> None:
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(highlight=False, markup=False)
-    console.print(_grid(report))
-    for column in report.table.columns:
-        if judged := report.table.judged(column):
-            console.print(f"{column.name}: {judged} ({column.rule()} of the published)")
-    for check in report.table.checks:
-        word, colour = ("holds", "green") if check.holds else ("does not hold", "red")
-        console.print(Text.assemble(f"{check.claim}: ", (word, colour), f" ({check.detail})"))
-    for note in report.table.notes:
-        console.print(f"! {note}")
-    console.print(f"seed {report.seed}, {report.seconds:.1f} s, {report.made_with}")
-
-
-def _grid(report: Report) -> Any:
-    from rich.table import Table
-    from rich.text import Text
-
-    from mixfold.experiments.markdown import cell_text
-
-    table = report.table
-    quick = ", quick variant" if report.quick else ""
-    grid = Table("", title=f"{report.experiment.title}\n{report.origin}{quick}")
-    for column in table.columns:
-        grid.add_column(Text(column.heading), justify="right")
-    for row in table.rows:
-        cells = [(column, table.cell(row, column.name)) for column in table.columns]
-        grid.add_row(
-            Text(row),
-            *(
-                Text(cell_text(column, cell), style=_COLOURS[column.verdict(cell)] if cell else "")
-                for column, cell in cells
-            ),
-        )
-    grid.caption = "ours ± spread over repeats (published)"
-    return grid
+        content = tomllib.loads(project.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return content.get("project", {}).get("name") == "mixfold"

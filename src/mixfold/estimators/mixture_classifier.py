@@ -65,8 +65,8 @@ class MixtureClassifier(ClassAnswers, ClassFiles, ClassifierMixin, MetaEstimator
         (:class:`MLiT` with ``iterate=None`` and a method without a maximum).
     paper_protocol : bool, default=False
         Also publish the accuracy of the chosen iterate in the very folds that chose it, as
-        ``paper_score_``. That is how the source of MLiT reports it, and it is too high; the score
-        of a cross-validation around the classifier is not.
+        ``paper_score_``. That is how Piccardi et al. (2011) report it for MLiT, and it is too
+        high; the score of a cross-validation around the classifier is not.
     random_state : int, RandomState, Generator or None, default=None
         Seed; each class has its own stream of it.
     verbose : int, default=0

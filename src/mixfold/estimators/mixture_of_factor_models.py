@@ -64,8 +64,8 @@ class MixtureOfFactorModels(LabelledMixture):
         Precision of a normal prior of the classifier's weights, which keeps them finite where the
         classes can be separated.
     label_solver : {'em', 'gradient'}, default='em'
-        How the classifier is learned. 'gradient' is the slower scheme of the source: EM steps of
-        the rest by turns with steepest ascent. With a tradeoff above 1 only 'em'.
+        How the classifier is learned. 'gradient' is the slower scheme of Tabaghi (2016): EM
+        steps of the rest by turns with steepest ascent. With a tradeoff above 1 only 'em'.
     init_params : {'balanced', 'kmeans', 'thesis'}, default='balanced'
         How rows of a sample are first shared: 'balanced' clusters them about the means of their
         classes, so that no cluster is a class; 'kmeans' as they are; 'thesis' begins with random

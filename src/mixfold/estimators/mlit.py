@@ -66,7 +66,7 @@ class MLiT(TransformedAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     ridge : float, default=0.01
         Added to every variance under a transformation.
     columns_per_iter : int, default=None
-        Columns that a step of 'constrained' moves, in turn; None means all, 1 is the source's.
+        Columns that a step of 'constrained' moves, in turn; None means all, 1 is as published.
     iterate : int, default=None
         Which of the iterates answers (0 is the start); None means the last. They are all kept by
         the methods whose criterion may fall, see ``use_iterate``.

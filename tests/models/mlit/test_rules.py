@@ -1,4 +1,4 @@
-"""Transformations of a component against the loops of the source, and what they converge to."""
+"""Transformations of a component against the published loops, and what they converge to."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """How the transformation of a component is found: three rules.
 
-The first two are those of the source. Neither maximises anything that has a maximum: with the mean
-of the component following, the likelihood is largest where the transformation has rank one, and
-only the ridge keeps it finite. The third has rows that are orthonormal, and a closed form.
+The first two are those of Piccardi et al. (2011). Neither maximises anything that has a maximum:
+with the mean of the component following, the likelihood is largest where the transformation has
+rank one, and only the ridge keeps it finite. The third has rows that are orthonormal, and a closed
+form.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The classifier by steepest ascent: the scheme of the source, kept for comparison.
+"""The classifier by steepest ascent: the scheme of Tabaghi (2016), kept for comparison.
 
 Some EM steps of the components with the classifier fixed, then some steps of the classifier along
 its gradient with the components fixed, each halved until the objective does not fall, and so on.

@@ -95,7 +95,7 @@ class ClusterStart:
 class ThesisStart:
     """Random loadings, random rows as means, noise as large as the data, a classifier of length 1.
 
-    The start of the source; the columns alone must find their way.
+    The start of Tabaghi (2016); the columns alone must find their way.
     """
 
     n_candidates: int = 1

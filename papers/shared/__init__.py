@@ -1,0 +1,1 @@
+"""Data sets, baselines and fits that several tables use."""

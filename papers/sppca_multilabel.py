@@ -1,0 +1,223 @@
+"""Yu (2006), table 7.4: supervised projections of genes with several labels each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from mixfold.contracts import Array
+from papers.frame.checks import Reference, check_within_errors
+from papers.frame.data import load_arrays
+from papers.frame.experiment import DataFile, Experiment, Progress
+from papers.frame.table import Best, Cell, Check, Column, Table, Tolerance
+from papers.shared import baseline_projections, sppca_trials
+from papers.shared.labelled_sets import scale_to_unit_length
+
+DIMS, POSITIVE, PENALTY = (5, 10, 20), 5, 100.0
+SHAPE, LABELS = (2417, 103), 14
+METHODS = ("PCA", "PLS", *sppca_trials.SUPERVISED)
+_NEAR = Tolerance(absolute=0.035)
+COLUMNS = (
+    Column(
+        "F1-macro",
+        "mean over labels of F1, test rows",
+        tolerance=_NEAR,
+        form=".3f",
+        best=Best.higher,
+    ),
+    Column("F1-micro", "F1 of all labels together", tolerance=_NEAR, form=".3f", best=Best.higher),
+    Column(
+        "AUC",
+        "mean over labels of the area under the curve of hard predictions, (sensitivity + "
+        "specificity) / 2: what the published values match",
+        tolerance=_NEAR,
+        form=".3f",
+        best=Best.higher,
+    ),
+)
+# F1-macro, F1-micro, AUC; of a method one triple for each d
+PUBLISHED = {
+    "FULL": ((0.3813, 0.5161, 0.5571),),
+    "PCA": ((0.2318, 0.5600, 0.5279), (0.3113, 0.5916, 0.5493), (0.3723, 0.5537, 0.5614)),
+    "PLS": ((0.3432, 0.5795, 0.5556), (0.3756, 0.5517, 0.5610), (0.3799, 0.5208, 0.5585)),
+    "SPPCA": ((0.3823, 0.5332, 0.5641), (0.3924, 0.5459, 0.5685), (0.3859, 0.5517, 0.5640)),
+    "S2PPCA": ((0.3927, 0.5890, 0.5842), (0.3985, 0.5914, 0.5896), (0.3976, 0.6012, 0.5921)),
+}
+# computed once with other code on ten other splits
+REFERENCE = {
+    "FULL": ((0.379, 0.516, 0.552),),
+    "PCA": ((0.256, 0.565, 0.526), (0.342, 0.562, 0.546), (0.376, 0.519, 0.556)),
+    "PLS": ((0.349, 0.564, 0.547), (0.375, 0.532, 0.555), (0.378, 0.518, 0.552)),
+    "SPPCA": ((0.258, 0.563, 0.525), (0.345, 0.561, 0.546), (0.374, 0.523, 0.551)),
+    "SPPCA held": ((0.348, 0.557, 0.548), (0.375, 0.537, 0.555), (0.378, 0.524, 0.551)),
+    "S2PPCA": ((0.256, 0.565, 0.526), (0.345, 0.560, 0.548), (0.375, 0.510, 0.553)),
+}
+REFERENCE_SPLITS = 10
+GENES = DataFile(
+    "yeast.npz",
+    "arrays X (2417 genes x 103) and y (14 labels of 0 and 1 for each)",
+    "the yeast genes of A. Elisseeff and J. Weston (2001), as MULAN has them",
+)
+WHY = (
+    "other code with the same protocol agrees with ours on these genes, not with the source (see "
+    "the checks): with noises learned S2PPCA is whitened PCA, and no setting that was tried has "
+    "the published lead on all three measures."
+)
+NOTES = (
+    "The published lead of S2PPCA on all three measures, and the F1-macro of SPPCA at d = 5, are "
+    "not reached: with noises learned, S2PPCA is whitened PCA, and held noises come nearer to PLS. "
+    "Other code had the same finding in every setting that was tried with it.",
+    "The source also has RCV1, which is not at hand.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Splits, and the limit of steps of a fit."""
+
+    splits: int
+    max_iter: int
+
+
+FULL = Size(20, 1000)
+QUICK = Size(3, 200)
+
+
+def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
+    """Project on every split by every method, and let a linear SVM learn each label."""
+    size = QUICK if quick else FULL
+    X, Y = _load_genes(data_folder / GENES.name)
+    scores = baseline_projections.compute_principal_scores(X, max(DIMS), seed)
+    results: dict[str, list[Array]] = defaultdict(list)
+    steps: dict[str, list[int]] = defaultdict(list)
+    for split in range(size.splits):
+        progress(split, size.splits, f"split {split + 1} of {size.splits}")
+        train, test = draw_positives(Y, POSITIVE, np.random.default_rng([seed, split]))
+        results["FULL"].append(_score_projection(X, Y, train, test))
+        F = baseline_projections.compute_span_coordinates(X, train)
+        for d in DIMS:
+            found = {
+                "PCA": scores[:, :d],
+                "PLS": baseline_projections.project_by_pls(F, Y[train], train, d),
+            }
+            for name, (held, semi) in sppca_trials.SUPERVISED.items():
+                noises = (
+                    {"input_noise": sppca_trials.HELD, "output_noise": sppca_trials.HELD}
+                    if held
+                    else {}
+                )
+                fit = sppca_trials.project(
+                    X, Y, train, d, semi=semi, max_iter=size.max_iter, **noises
+                )
+                found[name] = fit.Z
+                steps[name].append(fit.steps)
+            for name, Z in found.items():
+                results[_label_row(name, d)].append(_score_projection(Z, Y, train, test))
+    progress(size.splits, size.splits, "done")
+    cells = _make_cells(results)
+    return Table(COLUMNS, cells, _check_claims(cells, steps), _list_settings(size), NOTES)
+
+
+def _load_genes(path: Path) -> tuple[Array, Array]:
+    X, Y = load_arrays(path, ("X", "y"))
+    if X.shape != SHAPE or Y.shape != (SHAPE[0], LABELS):
+        raise ValueError(
+            f"{str(path)!r} must hold X of shape {SHAPE} and y of shape {(SHAPE[0], LABELS)}; got "
+            f"{X.shape} and {Y.shape}. Obtain it again."
+        )
+    return scale_to_unit_length(X.astype(float)), Y.astype(int)
+
+
+def draw_positives(Y: Array, each: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """The union of ``each`` rows that have a label, for all labels, and the other rows."""
+    drawn = [rng.choice(np.flatnonzero(column), each, replace=False) for column in Y.T]
+    train = np.unique(np.concatenate(drawn))
+    return train, np.setdiff1d(np.arange(len(Y)), train)
+
+
+def _score_projection(Z: Array, Y: Array, train: Array, test: Array) -> Array:
+    """F1-macro, F1-micro and the hard AUC of a linear SVM for each label."""
+    from sklearn.metrics import f1_score
+
+    predicted = np.column_stack([_learn_label(Z, y, train, test) for y in Y.T])
+    truth = Y[test]
+    macro = f1_score(truth, predicted, average="macro", zero_division=0)
+    micro = f1_score(truth, predicted, average="micro", zero_division=0)
+    sensitivity = (truth * predicted).sum(axis=0) / truth.sum(axis=0)
+    specificity = ((1 - truth) * (1 - predicted)).sum(axis=0) / (1 - truth).sum(axis=0)
+    return np.array([macro, micro, np.mean(sensitivity + specificity) / 2])
+
+
+def _learn_label(Z: Array, y: Array, train: Array, test: Array) -> Array:
+    from sklearn.svm import SVC
+
+    if np.ptp(y[train]) == 0:  # nothing to tell apart
+        return np.full(len(test), y[train[0]])
+    predicted: Array = SVC(kernel="linear", C=PENALTY).fit(Z[train], y[train]).predict(Z[test])
+    return predicted
+
+
+# ------------------------------------------------ cells and settings
+
+
+def _label_row(name: str, d: int) -> str:
+    return f"{name}, d = {d}"
+
+
+def _label_rows(name: str) -> list[str]:
+    return [name] if name == "FULL" else [_label_row(name, d) for d in DIMS]
+
+
+def _make_cells(results: dict[str, list[Array]]) -> tuple[Cell, ...]:
+    cells = []
+    for name in ("FULL", *METHODS):
+        theirs = PUBLISHED[name.removesuffix(" held")]
+        for row, published in zip(_label_rows(name), theirs, strict=True):
+            for j, column in enumerate(COLUMNS):
+                values = tuple(float(result[j]) for result in results[row])
+                cells.append(Cell(row, column.name, values, published[j], why=WHY))
+    return tuple(cells)
+
+
+def _check_claims(cells: tuple[Cell, ...], steps: dict[str, list[int]]) -> tuple[Check, ...]:
+    places = {(cell.row, cell.column): cell for cell in cells}
+    checks = []
+    for name, means in REFERENCE.items():
+        mine = [[places[row, column.name] for column in COLUMNS] for row in _label_rows(name)]
+        checks.append(check_within_errors(name, mine, Reference(REFERENCE_SPLITS, means)))
+    free = [
+        n for name, (held, _) in sppca_trials.SUPERVISED.items() if not held for n in steps[name]
+    ]
+    detail = f"median {np.median(free):.0f}, most {max(free)}"
+    checks.append(Check("with noises learned, fits take tens of steps", max(free) < 100, detail))
+    return tuple(checks)
+
+
+def _list_settings(size: Size) -> tuple[tuple[str, str], ...]:
+    return (
+        ("latent dimensions d", ", ".join(map(str, DIMS))),
+        ("splits", str(size.splits)),
+        ("most steps", str(size.max_iter)),
+        ("SVM", f"linear, C = {PENALTY:g}, one for each label"),
+    )
+
+
+EXPERIMENT = Experiment(
+    name="sppca-multilabel",
+    title="Supervised and semi-supervised PPCA of genes with several labels",
+    source="Yu 2006",
+    place="table 7.4",
+    protocol=(
+        "Genes of yeast, rows of unit length, 14 labels of which a gene has several. Five genes "
+        "that have a label are drawn for each label; all that were drawn are the training rows, "
+        "the others are test rows. A linear SVM with C = 100 learns each label from the training "
+        "rows in the projection. PCA and S2PPCA see the columns of all rows, PLS and SPPCA the "
+        "training rows; factors are expected given the columns alone. Noises are learned or held "
+        "at 1e-5 (held). Published values stand beside both."
+    ),
+    data=(GENES,),
+    run=run,
+)

@@ -1,0 +1,188 @@
+"""The toys of kernel models: points as they should be, measures by hand, claims, the picture."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from mixfold.math.kernels import RbfKernel
+from papers import kernel_toys
+from papers.frame.run import reproduce
+from papers.frame.table import Table
+from papers.shared import subspaces
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernel_toys, "QUICK", kernel_toys.Size(3))
+        return reproduce(kernel_toys.EXPERIMENT, None, quick=True).table
+
+
+def _centred(X: np.ndarray, gamma: float) -> np.ndarray:
+    G = RbfKernel(gamma).block(X, X)
+    H = np.eye(len(X)) - 1 / len(X)
+    return H @ G @ H
+
+
+# ------------------------------------------------ points
+
+
+def test_points_are_as_the_source_draws_them(rng: np.random.Generator) -> None:
+    X = np.concatenate(
+        [kernel_toys.draw_three_groups(rng).reshape(3, 30, 2) for _ in range(40)], axis=1
+    )
+    np.testing.assert_allclose(X.mean(axis=1), kernel_toys.CENTRES, atol=0.02)
+    np.testing.assert_allclose(X.std(axis=1), 0.1, rtol=0.1)
+    X, y = kernel_toys.draw_crossed_groups(rng)
+    assert len(X) == 100 and y.sum() == 50
+    np.testing.assert_array_equal(y, X.prod(axis=1) > 0)
+    X, y = kernel_toys.draw_two_classes(rng)
+    assert len(X) == 200 and y.sum() == 0
+    np.testing.assert_allclose(X[y > 0].mean(axis=0), (0.5, 1.0), atol=0.5)
+
+
+def test_outermost_points_are_five_of_each_corner(rng: np.random.Generator) -> None:
+    X, _ = kernel_toys.draw_crossed_groups(rng)
+    chosen = kernel_toys.find_outermost(X)
+    assert len(set(chosen)) == 20
+    np.testing.assert_array_equal(np.bincount(chosen // 25), 5)
+    far = np.abs(X).sum(axis=1)
+    for corner in range(4):
+        mine = np.arange(25 * corner, 25 * (corner + 1))
+        others = np.setdiff1d(mine, chosen)
+        assert far[np.intersect1d(mine, chosen)].min() >= far[others].max()
+
+
+# ------------------------------------------------ measures
+
+
+def test_the_best_threshold_is_found_in_both_directions(rng: np.random.Generator) -> None:
+    axis, y = rng.normal(size=41), rng.integers(0, 2, 41)
+    cuts = np.concatenate([[-9.0], np.sort(axis) + 1e-9])
+    shares = [np.mean((axis > cut) == y) for cut in cuts]
+    expected = max(*shares, *(1 - share for share in shares))
+    assert kernel_toys.measure_split(axis, y) == pytest.approx(expected)
+    assert kernel_toys.measure_split(-axis, y) == pytest.approx(expected)
+    assert kernel_toys.measure_split(np.array([3.0, 1.0, 2.0, 0.0]), np.array([1, 0, 1, 0])) == 1.0
+
+
+def test_groups_are_apart_or_not(rng: np.random.Generator) -> None:
+    scores = np.repeat([[0.0, 0], [1, 0], [0, 1]], 30, axis=0) + 0.1 * rng.normal(size=(90, 2))
+    assert kernel_toys.are_groups_apart(scores)
+    scores[3] = (1.0, 0.1)
+    assert not kernel_toys.are_groups_apart(scores)
+
+
+def test_angles_are_to_the_first_coordinate() -> None:
+    for direction, angle in (((1, 0), 0), ((0, -2), 90), ((-1, 1), 45), ((np.sqrt(3), -1), 30)):
+        assert kernel_toys.measure_angle(np.array(direction, float)) == pytest.approx(angle)
+
+
+def test_em_is_a_power_iteration_whatever_its_noise(rng: np.random.Generator) -> None:
+    X = kernel_toys.draw_three_groups(rng)
+    found = kernel_toys.run_em_steps(X, (0, 3, 12), 7, X)
+    assert [turned.steps for turned in found] == [0, 3, 12]
+    G = _centred(X, kernel_toys.GAMMA)
+    exact = np.linalg.eigh(G)[1][:, -3:]
+    Z = np.random.default_rng(7).standard_normal((90, 3))
+    for turned in found:
+        powers = np.linalg.matrix_power(G, turned.steps) @ Z
+        assert turned.error == pytest.approx(subspaces.measure_span_error(powers, exact), rel=1e-4)
+    assert found[0].error > found[1].error > found[2].error
+
+
+def test_after_many_steps_em_has_the_scores_of_kernel_pca(rng: np.random.Generator) -> None:
+    X = kernel_toys.draw_three_groups(rng)
+    (turned,) = kernel_toys.run_em_steps(X, (1500,), 0, X)
+    scores = kernel_toys.fit_kernel_pca(X, 3).transform(X)
+    signs = np.sign((scores * turned.values).sum(axis=0))
+    np.testing.assert_allclose(turned.values * signs, scores, atol=1e-5)
+
+
+def test_batches_are_added_to_what_is_known(rng: np.random.Generator) -> None:
+    X = kernel_toys.draw_three_groups(rng)
+    models = kernel_toys.fit_in_batches(X)
+    for n, model in zip((60, 70, 80, 90), models, strict=True):
+        values = np.linalg.eigvalsh(_centred(X[:n], kernel_toys.GAMMA))[:-4:-1]
+        np.testing.assert_allclose(model.eigenvalues_, values, rtol=1e-8)
+
+
+def test_labels_that_are_not_given_are_not_seen(rng: np.random.Generator) -> None:
+    X, y = kernel_toys.draw_two_classes(rng)
+    known = kernel_toys.choose_labelled(y, rng)
+    assert len(known) == 20 and y[known].sum() == 0
+    lies = np.where(np.isin(np.arange(200), known), y, -y)
+    true, false = (
+        kernel_toys.find_directions(X, y, known),
+        kernel_toys.find_directions(X, lies, known),
+    )
+    for name, direction in true.items():
+        assert np.linalg.norm(direction) == pytest.approx(1)
+        same = abs(direction @ false[name]) > 1 - 1e-9
+        assert same != ("all labelled" in name), name
+
+
+# ------------------------------------------------ the table
+
+
+def test_every_toy_has_its_rows(table: Table) -> None:
+    assert set(kernel_toys.REFERENCE) | {kernel_toys.JOINED} == set(table.rows)
+    assert all(len(c.values) == 3 for c in table.cells if c.column == "mean")
+    claims = {check.claim: check for check in table.checks}
+    assert len(claims) == 6
+    for check in table.checks:
+        assert check.holds, check
+
+
+def test_eigenvalues_are_those_of_a_dense_decomposition(table: Table) -> None:
+    X = kernel_toys.draw_three_groups(np.random.default_rng([0, 42, 1]))
+    values = np.linalg.eigvalsh(_centred(X, 10.0))[:-9:-1]
+    cells = [table.cell(f"eigenvalue {k + 1}", "mean") for k in range(8)]
+    np.testing.assert_allclose([c.values[1] for c in cells if c is not None], values, rtol=1e-8)
+
+
+def _values(draws: int = 20) -> dict[str, list[float]]:
+    """As other code has them."""
+    rng = np.random.default_rng(0)
+    found = {row: list(value + 1e-3 * abs(value) * rng.normal(size=draws))
+             for row, value in kernel_toys.REFERENCE.items()}  # fmt: skip
+    for row in (
+        kernel_toys.APART,
+        *(f"{name}: share right on axis 1" for name in kernel_toys.SQUARE[1:]),
+    ):
+        found[row] = [1.0] * draws
+    return found | {kernel_toys.JOINED: [1e-9] * draws}
+
+
+def test_claims_hold_and_fail() -> None:
+    assert all(check.holds for check in kernel_toys.check_claims(_values()))
+    wrong = {
+        "eigenvalue 3": [4.6] * 19 + [4.7],
+        kernel_toys.APART: [1.0] * 19 + [0.0],
+        "EM: error after 20 steps": [1e-6] * 20,
+        kernel_toys.JOINED: [1e-9] * 19 + [1e-5],
+        f"{kernel_toys.SQUARE[2]}: share right on axis 1": [1.0] * 19 + [0.99],
+        f"angle of S2PPCA{kernel_toys.NOISES_HELD}": [22.0] * 19 + [18.0],
+    }
+    for number, (row, values) in enumerate(wrong.items()):
+        holds = [check.holds for check in kernel_toys.check_claims(_values() | {row: values})]
+        assert holds == [i != number for i in range(6)], row
+    unaware = {f"{kernel_toys.SQUARE[0]}: share right on axis 1": [0.95] * 20}
+    assert not kernel_toys.check_claims(_values() | unaware)[4].holds
+    far = {"angle of PCA": [24.0, 25.0] * 10}
+    assert not kernel_toys.check_claims(_values() | far)[0].holds
+
+
+def test_the_picture_has_all_figures(table: Table) -> None:
+    figure = Figure(layout="constrained")
+    assert table.draw is not None
+    table.draw(figure)
+    assert len(figure.axes) == 8 + 15 + 15 + 6 + 6 + 2
+    titles = [ax.get_title() for ax in figure.axes]
+    assert titles[0].startswith("axis 1, eigenvalue 2") and "90 at once" in titles
+    assert {f"S2PPCA, axis {k}" for k in (1, 2, 3)} < set(titles)
+    free, held = figure.axes[-2:]
+    assert [len(ax.lines) for ax in (free, held)] == [4, 4]
+    assert "PCA: " in free.lines[0].get_label()  # type: ignore[operator]
