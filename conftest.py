@@ -1,6 +1,12 @@
-"""Settings of the process that all tests need, before numpy, scipy or matplotlib are imported."""
+"""What all tests share: settings of the process, random numbers, data beside the repository."""
+
+from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from pathlib import Path
+
+# Before numpy, scipy or matplotlib are imported:
 
 # Tests have no screen.
 os.environ["MPLBACKEND"] = "agg"
@@ -9,3 +15,30 @@ os.environ["SCIPY_ARRAY_API"] = "1"
 # Workers of pytest-xdist and Dask inherit this: as many BLAS threads as cores in each of several
 # workers wait for each other, and kernel PCA's tests take ten times as long.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+import pytest
+
+_SHARED = Path(__file__).resolve().parents[1] / "shared" / "data"
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Random numbers that are the same in every run."""
+    return np.random.default_rng(20240607)
+
+
+@pytest.fixture
+def shared_data() -> Callable[[str], Path]:
+    """Path of a data set that lies beside the repository; the test is skipped without it."""
+
+    def find(name: str) -> Path:
+        path = _SHARED / name
+        if not path.exists():
+            pytest.skip(
+                f"needs the data set {name}, which is not part of the repository: "
+                f"put it into shared/data in the folder that holds the clone"
+            )
+        return path
+
+    return find

@@ -1,37 +1,11 @@
-"""Fixtures that several folders share."""
+"""A Dask cluster for the tests that need one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pytest
-
-_SHARED = Path(__file__).resolve().parents[2] / "shared" / "data"
-
-
-@pytest.fixture
-def rng() -> np.random.Generator:
-    """Random numbers that are the same in every run."""
-    return np.random.default_rng(20240607)
-
-
-@pytest.fixture
-def shared_data() -> Callable[[str], Path]:
-    """Path of a data set that lies beside the repository; the test is skipped without it."""
-
-    def find(name: str) -> Path:
-        path = _SHARED / name
-        if not path.exists():
-            pytest.skip(
-                f"needs the data set {name}, which is not part of the repository: "
-                f"put it into shared/data in the folder that holds the clone"
-            )
-        return path
-
-    return find
 
 
 @pytest.fixture(scope="session")

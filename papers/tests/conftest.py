@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-# Before matplotlib is imported anywhere: tests have no screen.
-os.environ["MPLBACKEND"] = "agg"
 
 import numpy as np
 import pytest
@@ -17,7 +13,6 @@ from papers.frame.experiment import DataFile, Experiment, Progress
 from papers.frame.run import Report, reproduce
 from papers.frame.table import Cell, Check, Column, Table, Tolerance
 
-_SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 COLUMNS = (
     Column("SER", "how well | rows are rebuilt", "dB", Tolerance(absolute=0.5), ".2f"),
     Column("risk", "a tail probability", form=".1e", logarithmic=True),
@@ -45,25 +40,6 @@ def table(**changes: Any) -> Table:
 def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
     progress(0, 1, f"seed {seed}")
     return table(settings=(("folder", data_folder.name), ("quick", str(quick))))
-
-
-@pytest.fixture
-def rng() -> np.random.Generator:
-    """Random numbers that are the same in every run."""
-    return np.random.default_rng(20240607)
-
-
-@pytest.fixture
-def shared_data() -> Callable[[str], Path]:
-    """Path of a data set that lies beside the repository; the test is skipped without it."""
-
-    def find(name: str) -> Path:
-        path = _SHARED / name
-        if not path.exists():
-            pytest.skip(f"{name} is not in ../shared/data")
-        return path
-
-    return find
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from papers import dbn
 from papers.frame.run import reproduce
 from papers.shared import mnist_digits
 
+pytestmark = pytest.mark.slow  # a published table, run small
+
 
 def test_claims_can_fail() -> None:
     good = dbn.Outcome(0.063, 0.076, 100.0), dbn.Outcome(0.02, None, 3000.0)

@@ -8,6 +8,8 @@ from sklearn.datasets import load_digits
 
 from papers.shared import digit_judges
 
+pytestmark = pytest.mark.slow  # a published table, run small
+
 SIZE = 50
 
 

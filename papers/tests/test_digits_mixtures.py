@@ -15,6 +15,8 @@ from papers import digits_mixtures
 from papers.frame.run import show_nothing
 from papers.frame.table import Cell, Table
 
+pytestmark = pytest.mark.slow  # a published table, run small
+
 SMALL = digits_mixtures.Size(starts=3, repeats=2, classifiers=2, components=(2, 5))
 
 

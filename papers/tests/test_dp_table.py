@@ -18,6 +18,8 @@ from papers.frame.run import show_nothing
 from papers.frame.table import Cell, Table
 from papers.shared import variational_mixtures
 
+pytestmark = pytest.mark.slow  # a published table, run small
+
 SMALL = dp_table.Size((100, 1000), (5, 100), 2)
 
 

@@ -17,6 +17,8 @@ from papers.frame.run import reproduce, show_nothing
 from papers.frame.table import Table
 from papers.shared import subspaces
 
+pytestmark = pytest.mark.slow  # a published table, run small
+
 SMALL = em_kpca.Size(rows=(60, 120), axes=(3, 6), fixed=120, repeats=2)
 
 

@@ -12,6 +12,8 @@ from papers.frame.run import reproduce
 from papers.frame.table import Table
 from papers.shared import subspaces
 
+pytestmark = pytest.mark.slow  # a published table, run small
+
 
 @pytest.fixture(scope="module")
 def table() -> Table:

@@ -15,6 +15,8 @@ from papers.frame.run import show_nothing
 from papers.frame.table import Cell, Table
 from papers.shared import head_pose_images
 
+pytestmark = pytest.mark.slow  # a published table, run small
+
 SMALL = mfm_faces.Size(components=(1, 2), factors=(6, 12), repeats=1, restarts=1, digits=120)
 
 

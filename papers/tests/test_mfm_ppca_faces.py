@@ -16,6 +16,8 @@ from papers.frame.run import reproduce, show_nothing
 from papers.frame.table import Table
 from papers.shared import head_pose_images
 
+pytestmark = pytest.mark.slow  # a published table, run small
+
 SMALL = mfm_ppca_faces.Size(components=(1, 2), factors=(6, 12), repeats=2, restarts=1)
 # Of the axes of each person, in units of the noise.
 SCALES = np.linspace(3.0, 1.0, 12)

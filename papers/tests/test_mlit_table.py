@@ -13,6 +13,8 @@ from papers import mlit_table
 from papers.frame.run import reproduce
 from papers.mlit_table import SETS, Labelled, find_sets, load_set
 
+pytestmark = pytest.mark.slow  # a published table, run small
+
 
 @pytest.fixture
 def groups(rng: np.random.Generator) -> Labelled:

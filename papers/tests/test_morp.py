@@ -18,6 +18,8 @@ from papers import morp
 from papers.frame.run import reproduce
 from papers.frame.table import Cell
 
+pytestmark = pytest.mark.slow  # a published table, run small
+
 
 @pytest.fixture(scope="module")
 def rows() -> morp.Tagged:

@@ -15,6 +15,8 @@ from papers import nlmf
 from papers.frame.run import Report, reproduce
 from papers.shared import mnist_digits
 
+pytestmark = pytest.mark.slow  # a published table, run small
+
 SMALL = mnist_digits.Size(40, 30, 200)
 FEW = (nlmf.FIRST, nlmf.label_balance(1e-1, False), nlmf.LINEAR, nlmf.GREEDY, nlmf.JOINT)
 

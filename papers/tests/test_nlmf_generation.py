@@ -12,6 +12,8 @@ from papers.frame.run import reproduce
 from papers.shared.digit_judges import Quality
 from papers.shared.mnist_digits import load_digits
 
+pytestmark = pytest.mark.slow  # a published table, run small
+
 
 def test_no_digit_is_in_two_parts(digits_folder: Path) -> None:
     parts = nlmf_generation._divide_digits(

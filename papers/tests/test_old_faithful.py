@@ -15,6 +15,8 @@ from papers.frame.run import reproduce, show_nothing
 from papers.frame.table import Cell
 from papers.shared import variational_mixtures
 
+pytestmark = pytest.mark.slow  # a published table, run small
+
 
 @pytest.mark.parametrize(
     ("content", "message"),

@@ -15,6 +15,8 @@ from papers import pcp_clustering
 from papers.frame.run import reproduce
 from papers.shared import pcp_corpora
 
+pytestmark = pytest.mark.slow  # a published table, run small
+
 
 def _documents(n: int, classes: int, seed: int = 0) -> tuple[sparse.csr_matrix, np.ndarray]:
     """Each class has two topics of six words, of which a document uses one."""

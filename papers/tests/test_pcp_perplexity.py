@@ -16,6 +16,8 @@ from papers.frame.run import reproduce
 from papers.frame.table import Cell
 from papers.shared import pcp_corpora
 
+pytestmark = pytest.mark.slow  # a published table, run small
+
 Folder = Callable[..., Path]
 
 

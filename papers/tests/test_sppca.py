@@ -18,6 +18,8 @@ from papers.frame.run import reproduce, show_nothing
 from papers.frame.table import Cell
 from papers.shared import baseline_projections, labelled_sets, sppca_trials
 
+pytestmark = pytest.mark.slow  # a published table, run small
+
 
 @pytest.fixture(scope="module")
 def groups() -> labelled_sets.Labelled:

@@ -160,6 +160,34 @@ def test_losses_are_bounded(client: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     assert passes == 12
 
 
+def test_a_cluster_without_workers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_executor, "POLL_SECONDS", 0.0)
+    workers = [{"a": 1}, {}, {}, {"b": 1}, *[{}] * dask_executor.PATIENCE]
+
+    class Client:
+        scheduler = type("Scheduler", (), {"address": "tcp://nowhere"})
+
+        def scheduler_info(self) -> dict[str, Any]:
+            return {"workers": workers.pop(0)}
+
+    class Never:
+        cancelled = False
+
+        def result(self, timeout: float) -> Any:
+            raise TimeoutError
+
+        def done(self) -> bool:
+            return False
+
+        def cancel(self) -> None:
+            self.cancelled = True
+
+    future = Never()
+    with pytest.raises(ClusterError, match="tcp://nowhere has no workers; start some"):
+        dask_executor._wait_for(future, Client())
+    assert not workers and future.cancelled
+
+
 def test_sending_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster.time, "sleep", lambda seconds: None)
 

@@ -68,10 +68,7 @@ def send(client: Any, value: Any) -> Any:
             [future] = client.scatter([value], hash=False)
             return future
         except TimeoutError as error:
-            raise ClusterError(
-                f"the Dask cluster at {client.scheduler.address} has no workers; start some, or "
-                "wait for them with client.wait_for_workers(1)"
-            ) from error
+            raise no_workers(client) from error
         except OSError as error:  # the worker chosen has just died
             last = error
             time.sleep(0.2 * (attempt + 1))
@@ -79,6 +76,14 @@ def send(client: Any, value: Any) -> Any:
         f"the Dask cluster at {client.scheduler.address} took no data in {SEND_ATTEMPTS} "
         f"attempts; check that its workers are alive and can be reached ({last})"
     ) from last
+
+
+def no_workers(client: Any) -> ClusterError:
+    """The error of a cluster that nobody works for."""
+    return ClusterError(
+        f"the Dask cluster at {client.scheduler.address} has no workers; start some, or "
+        "wait for them with client.wait_for_workers(1)"
+    )
 
 
 def lost_errors() -> tuple[type[BaseException], ...]:

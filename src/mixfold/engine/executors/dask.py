@@ -15,6 +15,7 @@ from mixfold.engine.executors.cluster import (
     deadly_task,
     killed_worker,
     lost_errors,
+    no_workers,
     send,
     usable_client,
 )
@@ -27,6 +28,7 @@ R = TypeVar("R")
 
 FAN_IN = 8  # partial sums joined by one task
 RETRIES = 5  # times that one pass may lose data before the fit is given up
+POLL_SECONDS, PATIENCE = 10.0, 6  # a cluster without workers is looked at so often in a row
 
 
 class DaskExecutor:
@@ -70,7 +72,7 @@ class DaskExecutor:
             try:
                 if losses:
                     placement.restore()
-                total: S = _wait_for(_sum_pieces(placement, task))
+                total: S = _wait_for(_sum_pieces(placement, task), placement.client)
                 return total
             except lost_errors() as error:
                 losses = _one_more(losses, error)
@@ -146,9 +148,18 @@ def _sum_pieces(placement: Placement, task: Callable[[Block], S]) -> Any:
     return client.submit(close_sums, sums, pure=False)
 
 
-def _wait_for(future: Any) -> Any:
+def _wait_for(future: Any, client: Any) -> Any:
+    """The result of a future; a cluster that has lost all its workers is not waited for."""
     try:
-        return future.result()
+        idle = 0
+        while idle < PATIENCE:
+            try:
+                return future.result(timeout=POLL_SECONDS)
+            except TimeoutError:
+                if future.done():  # of the task itself
+                    raise
+                idle = idle + 1 if not client.scheduler_info()["workers"] else 0
+        raise no_workers(client)
     except BaseException:
         # And with it everything that only it needs. Best effort: the cluster may be gone, and
         # the error under way says more.
@@ -168,9 +179,9 @@ def _visit_pieces(
     for piece in placement.pieces[first:]:
         pending.append(client.submit(visit_piece, shipped, piece.data, pure=False))
         if len(pending) >= ahead:
-            yield pending.popleft().result()
+            yield _wait_for(pending.popleft(), client)
     while pending:
-        yield pending.popleft().result()
+        yield _wait_for(pending.popleft(), client)
 
 
 # ------------------------------------------------------------------ on a worker
