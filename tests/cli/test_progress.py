@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,7 +13,7 @@ from mixfold.cli import progress
 @pytest.fixture
 def slow_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     ticks = itertools.count(step=6.0)
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(ticks))
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(ticks)))
 
 
 @pytest.mark.usefixtures("slow_clock")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -130,7 +131,7 @@ def test_the_deadline_ends_a_chain_with_what_it_has(monkeypatch: pytest.MonkeyPa
     assert found.reason == "time_budget" and executor.n_passes == found.n_sweeps == 1
     assert len(found.params) == len(found.labels) == len(found.traces) == 1  # never without a draw
     clock = iter(range(1000))  # looked at twice in a sweep that is kept, once in the others
-    monkeypatch.setattr(chains.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(chains, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     found = _chain(_task(), replace(SHORT, deadline=9))
     assert found.reason == "time_budget" and len(found.params) == 3 and found.n_sweeps == 7
     clock = iter(range(1000))

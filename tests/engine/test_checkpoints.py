@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -83,7 +84,7 @@ def test_a_fit_out_of_time_goes_on_to_the_same_bits(
     wanted = _fit(plan)
     path = tmp_path / "fit.mixfold"
     clock = [0.0]
-    monkeypatch.setattr(loop.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: clock[0]))
 
     def tick(n: int) -> None:
         clock[0] += 1.0

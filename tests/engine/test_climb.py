@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ def test_the_result_belongs_to_the_last_value_of_the_trace(bowl: Bowl) -> None:
 
 def test_time_budget(bowl: Bowl, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(100))
-    monkeypatch.setattr(climbing.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(climbing, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     done = climb(_task(bowl), Climb(bowl.start), Rules(0.0, 1000, deadline=3))
     assert done.reason == "time_budget" and done.n_passes == 4
 

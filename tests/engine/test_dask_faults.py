@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -189,7 +190,7 @@ def test_a_cluster_without_workers_is_not_waited_for(monkeypatch: pytest.MonkeyP
 
 
 def test_sending_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(cluster, "time", SimpleNamespace(sleep=lambda seconds: None))
 
     class Flaky:
         scheduler = type("Scheduler", (), {"address": "tcp://nowhere"})

@@ -14,7 +14,7 @@ import pytest
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 if not TOOLS.exists():
-    pytest.skip("tools/ is not here", allow_module_level=True)
+    pytest.skip("needs tools/: run the tests in a clone", allow_module_level=True)
 sys.path.insert(0, str(TOOLS))
 
 import mutants as command  # noqa: E402
