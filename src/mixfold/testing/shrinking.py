@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -44,8 +45,8 @@ def shrink(
     """A case of fewer rows and columns and simpler entries that breaks the same law.
 
     Rows go first, in halves, quarters and so on down to single ones, then columns, weights and
-    labels, then digits. A change is kept where the law is still broken; another error (too few rows
-    for the model, say) is none of the law's business.
+    labels, then digits. A change is kept where the law is still broken in the same way; another
+    error (too few rows for the model, say) is none of the law's business.
 
     Returns
     -------
@@ -53,7 +54,8 @@ def shrink(
     message : str
         What the law says about that case.
     """
-    name, message = _law(str(broken)), str(broken)
+    message = str(broken)
+    kind = _kind(message)
     deadline = time.monotonic() + seconds
     progress = True
     while progress and time.monotonic() < deadline:
@@ -62,15 +64,15 @@ def shrink(
             if time.monotonic() > deadline:
                 break
             said = _said(law, smaller)
-            if said is not None and _law(said) == name:
+            if said is not None and _kind(said) == kind:
                 case, message, progress = smaller, said, True
                 break
     return case, message
 
 
-def _law(message: str) -> str:
-    """The name that stands in front of the message of a broken law."""
-    return message.partition(":")[0]
+def _kind(message: str) -> list[str]:
+    """The law that is broken and the first words of how: with these, a failure is the same one."""
+    return re.sub(r"[^a-z ]+", " ", message.lower()).split()[:8]
 
 
 def _said(law: Callable[[Case], None], case: Case) -> str | None:
