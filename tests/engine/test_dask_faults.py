@@ -190,7 +190,8 @@ def test_a_cluster_without_workers_is_not_waited_for(monkeypatch: pytest.MonkeyP
 
 
 def test_sending_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "time", SimpleNamespace(sleep=lambda seconds: None))
+    waited: list[float] = []
+    monkeypatch.setattr(cluster, "time", SimpleNamespace(sleep=waited.append))
 
     class Flaky:
         scheduler = type("Scheduler", (), {"address": "tcp://nowhere"})
@@ -205,5 +206,6 @@ def test_sending_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
             return values
 
     assert cluster.send(Flaky(2), "value") == "value"
+    assert waited == [0.2, 0.4]
     with pytest.raises(ClusterError, match=r"took no data in 3 attempts.*connection refused"):
         cluster.send(Flaky(3), "value")

@@ -174,6 +174,22 @@ def test_bic_is_its_definition() -> None:
     assert Bic()(values, values.sum(), 10, 200.0) == bics.argmin()
 
 
+def test_floors_of_the_rules_are_relative_to_the_mean_variance() -> None:
+    """Without noise each rule is that of the floored noise, 1 % of the mean variance here."""
+    values, floor = np.array([30.0, 10.0, 0.0, 0.0, 0.0]), 0.01
+    least = floor * values.sum() / 5
+    bics = spectrum.bics(values, values.sum(), 5, 100.0, floor)
+    for d in (2, 3):
+        expected = -200 * spectrum.log_likelihood(values[:d], values.sum(), 5, least)
+        assert bics[d] - spectrum.n_parameters(5, d) * np.log(100) == pytest.approx(expected)
+    # rows with noise of just that size have the same evidence, up to what they change in values
+    tiny = np.r_[values[:2], np.full(3, least)]
+    floored = spectrum.log_evidences(values, values.sum(), 5, 100.0, floor)
+    plain = spectrum.log_evidences(tiny, tiny.sum(), 5, 100.0, 0.0)
+    assert floored[2] == pytest.approx(plain[2], abs=1.0)
+    assert floored[2] < spectrum.log_evidences(values, values.sum(), 5, 100.0, floor / 10)[2] - 100
+
+
 def test_rules_by_name() -> None:
     assert dimension_rule("bic") == Bic() and dimension_rule("mle") == Evidence()
     assert dimension_rule(np.float32(0.5)) == Fraction(0.5)

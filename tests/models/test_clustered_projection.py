@@ -12,6 +12,7 @@ from scipy.stats import multivariate_normal, wishart
 
 from mixfold.contracts import Block
 from mixfold.engine.acceleration import ACCELERATIONS
+from mixfold.engine.executors import ThreadExecutor
 from mixfold.engine.loop import Plan, fit
 from mixfold.engine.random import RowKeys
 from mixfold.engine.sources import open_source
@@ -20,10 +21,11 @@ from mixfold.mixing.dirichlet import SymmetricDirichlet
 from mixfold.models.clustered_projection import ClusteredProjection
 from mixfold.models.projection_axes import UPDATES, Centred, polar
 from mixfold.models.projection_laws import MaximumLikelihood, VariationalBayes
-from mixfold.models.projection_records import ProjectionParams
+from mixfold.models.projection_records import ProjectionParams, plane_of
 from mixfold.models.projection_rows import rows_about
 from mixfold.models.projection_steps import orthonormal
 from mixfold.models.projection_use import canonical
+from mixfold.models.spectral import principal_axes
 from mixfold.testing import Case, laws
 from mixfold.testing.tables import clustered_table
 from mixfold.testing.toys import Serial
@@ -294,3 +296,15 @@ def test_the_prior_of_a_cluster_is_its_part_of_the_space():
     # what is given is in units of the data, of which the latents' unit is ``scale``
     given = VariationalBayes(scatter=50.0).prior(3, 8, variance=2.0, scale=5.0)
     np.testing.assert_allclose(given.scatter, 2.0 * np.eye(3))
+
+
+def test_the_first_plane_has_the_noise_of_ppca_in_its_own_units() -> None:
+    """What a plane leaves over per column, relative to the mean variance of the columns."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 4)) * [5.0, 3.0, 1.0, 0.5] + 7
+    for unit in (1.0, 100.0):
+        source = open_source(X * unit)
+        spectrum = principal_axes(source, ThreadExecutor(1), 2, rng=np.random.default_rng(0))
+        plane = plane_of(spectrum, np.zeros(4), 1e-6)
+        values = np.linalg.eigvalsh(np.cov(X.T, bias=True))
+        assert plane.noise == pytest.approx(values[:2].mean() / values.mean())

@@ -20,6 +20,7 @@ from mixfold.families.linear import (
     Multinomial,
     Poisson,
 )
+from mixfold.families.linear.linear import uniforms
 from mixfold.math.softmax import normalise
 from mixfold.models.mixture import Mixture, MixtureParams
 
@@ -313,3 +314,10 @@ def test_parameters_are_published_by_their_names(name: str, sample: Sample) -> N
         np.testing.assert_allclose(told["rates"] * params.size, params.means)
     else:
         np.testing.assert_allclose(params.size / told["rates"], params.means)
+
+
+def test_uniforms_of_extreme_normals_stay_inside() -> None:
+    """At 0 or 1 a quantile would be the end of the support, or infinite."""
+    u = uniforms(np.array([-50.0, -1.0, 0.0, 50.0]))
+    assert u[0] > 0 and u[-1] < 1
+    np.testing.assert_allclose(u[1:3], [0.15865525393145707, 0.5])

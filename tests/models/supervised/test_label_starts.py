@@ -29,6 +29,18 @@ def crossed(n_classes: int = 2, n: int = 240) -> tuple[Array, Array, Array]:
     return X, y, group
 
 
+def test_missing_entries_are_filled_with_the_mean_of_their_cluster() -> None:
+    U = np.array([[1.0, 5.0], [3.0, 9.0], [10.0, 0.0], [14.0, 2.0]])
+    missing = np.array([[False, False], [False, True], [True, False], [False, False]])
+    weight = np.array([1.0, 2.0, 1.0, 3.0])
+    resp = weight[:, None] * np.repeat(np.eye(2), 2, axis=0)
+    table = label_starts.Table(None, U, missing, weight, np.full(4, -1))  # type: ignore[arg-type]
+    filled = label_starts._refilled(table, resp)
+    np.testing.assert_allclose(filled, [[1.0, 5.0], [3.0, 5.0], [14.0, 0.0], [14.0, 2.0]])
+    complete = label_starts.Table(None, U, np.zeros((4, 2), bool), weight, np.full(4, -1))  # type: ignore[arg-type]
+    np.testing.assert_array_equal(label_starts._refilled(complete, resp), U)
+
+
 def model_of(K: int, d: int, labels: ProbitLabels, diagonal: bool = False) -> LabelledModel:
     noise = DiagonalNoise() if diagonal else IsotropicNoise()
     family = FactorFamily(factors=(d,), noise=noise, expand=False, holes=True)

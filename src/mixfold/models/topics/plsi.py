@@ -96,9 +96,6 @@ class PLSIModel:
     def entropy(self, stats: TopicSums) -> float:
         return 0.0
 
-    def normalised(self, stats: TopicSums) -> TopicSums:
-        return stats.scale(1.0 / stats.documents)
-
     def coordinates(self, params: TopicParams) -> Array:
         return params.topics.ravel()
 
