@@ -74,7 +74,7 @@ def first_within(
 def make(library: str, threads: int | None, settings: dict[str, Any]) -> Any:
     """An estimator; ours is told the number of threads, the other one by its process."""
     if library == "mixfold":
-        from mixfold.estimators.kernel_pca import KernelPCA
+        from mixfold.estimators.kernels.kernel_pca import KernelPCA
 
         return KernelPCA(**settings, n_jobs=threads)
     from sklearn.decomposition import KernelPCA as Peer

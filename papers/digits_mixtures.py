@@ -16,9 +16,9 @@ from mixfold.families import GAUSSIAN
 from mixfold.math.frame import plain_frame
 from mixfold.math.seeding import lloyd
 from mixfold.math.softmax import normalise
-from mixfold.models.framed import FramedMixture
-from mixfold.models.given import Given
-from mixfold.models.mixture import MixtureParams, MixtureStats
+from mixfold.models.mixtures.framed import FramedMixture
+from mixfold.models.mixtures.given import Given
+from mixfold.models.mixtures.mixture import MixtureParams, MixtureStats
 from papers.frame.checks import check_growth
 from papers.frame.data import load_arrays
 from papers.frame.experiment import DataFile, Experiment, Progress

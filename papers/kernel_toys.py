@@ -19,9 +19,9 @@ from mixfold.engine.climb import climb
 from mixfold.engine.executors.threads import ThreadExecutor
 from mixfold.engine.state import Climb, Rules, Task
 from mixfold.math.kernels import RbfKernel
-from mixfold.models.kernel.centred import CentredGram
-from mixfold.models.kernel.em import Combinations, KernelEM
-from mixfold.models.kernel.gram import Gram
+from mixfold.models.kernels.centred import CentredGram
+from mixfold.models.kernels.em import Combinations, KernelEM
+from mixfold.models.kernels.gram import Gram
 from papers.frame.checks import count_errors_apart
 from papers.frame.experiment import Experiment, Progress
 from papers.frame.table import Cell, Check, Column, Table
@@ -77,7 +77,7 @@ def draw_two_classes(rng: np.random.Generator) -> tuple[Array, Array]:
 
 def fit_kernel_pca(X: Array, d: int, gamma: float = GAMMA) -> Any:
     """Kernel PCA of some points."""
-    from mixfold.estimators.kernel_pca import KernelPCA
+    from mixfold.estimators.kernels.kernel_pca import KernelPCA
 
     return KernelPCA(d, gamma=gamma, solver="dense", n_jobs=1).fit(X)
 
@@ -133,7 +133,7 @@ def _record_turned(gram: CentredGram, steps: int, B: Array, exact: Array, K: Arr
 
 def fit_in_batches(X: Array) -> list[Any]:
     """Incremental kernel PCA: two groups, then the third a few points at a time."""
-    from mixfold.estimators.kernel_pca import KernelPCA
+    from mixfold.estimators.kernels.kernel_pca import KernelPCA
 
     models, first = [], len(X) - EACH
     for last in range(first, len(X) + 1, BATCH):

@@ -9,7 +9,7 @@ import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.mixing.dirichlet import SymmetricDirichlet
-from mixfold.models.bayes_mixture import BayesParams
+from mixfold.models.mixtures.bayes_mixture import BayesParams
 from papers.frame.experiment import Experiment, Progress, derive_seed
 from papers.frame.table import Cell, Check, Column, Table
 from papers.shared import variational_mixtures

@@ -21,9 +21,9 @@ from mixfold.families.bayes.normal_wishart import BayesFull
 from mixfold.mixing.dirichlet import SymmetricDirichlet
 from mixfold.mixing.protocol import Mixing
 from mixfold.mixing.sticks import StickBreaking, StickWeights
-from mixfold.models.bayes_mixture import BayesMixture, BayesParams
-from mixfold.models.prior_pass import total_moments
-from mixfold.models.starts import RandomStart
+from mixfold.models.mixtures.bayes_mixture import BayesMixture, BayesParams
+from mixfold.models.mixtures.prior_pass import total_moments
+from mixfold.models.mixtures.starts import RandomStart
 from papers.frame.experiment import map_on_cores
 
 # a component can take hundreds of steps to die, in which the bound hardly moves

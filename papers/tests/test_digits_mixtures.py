@@ -10,7 +10,7 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from mixfold.models.given import Given
+from mixfold.models.mixtures.given import Given
 from papers import digits_mixtures
 from papers.frame.run import show_nothing
 from papers.frame.table import Cell, Table

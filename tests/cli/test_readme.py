@@ -38,7 +38,7 @@ def test_the_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 # The command has no seed: now and then a start leaves a component with too few rows, and says so.
-@pytest.mark.filterwarnings("ignore::mixfold.estimators.base.DegenerateWarning")
+@pytest.mark.filterwarnings("ignore::mixfold.estimators.shell.base.DegenerateWarning")
 def test_the_commands_run(
     run: Callable[..., Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,9 +16,9 @@ import mixfold
 from mixfold import MixtureOfFactorAnalyzers, MixtureOfPPCA, contracts
 from mixfold.cli.registry import MODELS as COMMAND_MODELS
 from mixfold.engine.acceleration import ACCELERATIONS
-from mixfold.estimators.gaussian_mixture import GaussianMixture
+from mixfold.estimators.mixtures.gaussian_mixture import GaussianMixture
 from mixfold.families import GAUSSIAN
-from mixfold.models.starts import STARTS
+from mixfold.models.mixtures.starts import STARTS
 
 ROOT = Path(__file__).resolve().parents[2]
 # what the site makes for itself is no document

@@ -45,7 +45,7 @@ def _ours(name: str, needs: str = "") -> ModuleType:
         ("[a](../../bench/README.md)", "[a](../developer/benchmarks.md)"),
         ("[a](../../README.md)", "[a](../index.md)"),
         ("[`f`](../../src/mixfold/families)", "`f`"),
-        ("[`PPCA`](../../src/mixfold/estimators/ppca.py)", "`PPCA`"),
+        ("[`PPCA`](../../src/mixfold/estimators/factors/ppca.py)", "`PPCA`"),
         ("[a](../../src/mixfold/metrics.py)", "[a](../../src/mixfold/metrics.py)"),
         ("[a](https://example.org/x.md)", "[a](https://example.org/x.md)"),
         ("[a](#place)", "[a](#place)"),

@@ -18,7 +18,7 @@ from mixfold.engine.sources import open_source
 from mixfold.families import DiagonalGaussian, GaussianFamily
 from mixfold.families.gaussian import GaussianParams, Moments
 from mixfold.math.frame import Frame
-from mixfold.models.mixture import Mixture, MixtureParams
+from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 from mixfold.testing import Case, laws
 from mixfold.testing.oracles import gaussian_log_density, in_data_coordinates
 from mixfold.testing.tables import clustered_table

@@ -19,8 +19,8 @@ from mixfold.engine.sources import open_source
 from mixfold.engine.state import Task
 from mixfold.families.bayes.normal_wishart import BayesFull
 from mixfold.mixing.dirichlet import SymmetricDirichlet
-from mixfold.models.bayes_mixture import TRACES, BayesMixture
-from mixfold.models.inference import INFERENCES
+from mixfold.models.mixtures.bayes_mixture import TRACES, BayesMixture
+from mixfold.models.mixtures.inference import INFERENCES
 from mixfold.testing.compare import require_same
 from mixfold.testing.tables import clustered_table
 from mixfold.testing.toys import Serial

@@ -13,7 +13,7 @@ from mixfold.engine.climb import climb
 from mixfold.engine.sources import open_source
 from mixfold.engine.state import Climb, Rules, Task
 from mixfold.families import GAUSSIAN
-from mixfold.models.mixture import Mixture
+from mixfold.models.mixtures.mixture import Mixture
 from mixfold.testing import Case
 from mixfold.testing.compare import require_same
 from mixfold.testing.tables import clustered_table

@@ -14,7 +14,7 @@ from mixfold.engine.checkpoints import Checkpoint
 from mixfold.engine.loop import Fit, Plan, fit, pilot_size
 from mixfold.engine.sources import open_source
 from mixfold.families import GAUSSIAN
-from mixfold.models.mixture import Mixture
+from mixfold.models.mixtures.mixture import Mixture
 from mixfold.testing.compare import require_same
 from mixfold.testing.tables import clustered_table
 from mixfold.testing.toys import Bowl, Serial

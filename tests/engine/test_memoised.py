@@ -25,9 +25,9 @@ from mixfold.families.bayes.normal_wishart import BayesFull, BayesTied
 from mixfold.families.linear import Poisson
 from mixfold.mixing.dirichlet import SymmetricDirichlet
 from mixfold.mixing.sticks import StickBreaking
-from mixfold.models.bayes_mixture import BayesMixture
-from mixfold.models.inference import INFERENCES
-from mixfold.models.starts import STARTS
+from mixfold.models.mixtures.bayes_mixture import BayesMixture
+from mixfold.models.mixtures.inference import INFERENCES
+from mixfold.models.mixtures.starts import STARTS
 from mixfold.testing.compare import require_same
 from mixfold.testing.tables import clustered_table
 from mixfold.testing.toys import Serial

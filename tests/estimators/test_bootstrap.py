@@ -14,9 +14,9 @@ from mixfold import (
     MixtureSearch,
     bootstrap_lrt,
 )
-from mixfold.estimators.bootstrap import _both, _Drawn, _statistic
-from mixfold.estimators.search_fits import Worker
-from mixfold.estimators.search_rows import Rows
+from mixfold.estimators.mixtures.bootstrap import _both, _Drawn, _statistic
+from mixfold.estimators.search.search_fits import Worker
+from mixfold.estimators.search.search_rows import Rows
 
 QUICK = {"covariance_type": "diag", "init_params": "random_from_data", "tol": 1e-5}
 

@@ -16,13 +16,13 @@ from mixfold.engine.executors import ThreadExecutor
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.sources import open_source
 from mixfold.engine.state import Task
-from mixfold.estimators.bayes_answers import predictive
-from mixfold.estimators.collapsed_runs import collapsed_chain, gathered
+from mixfold.estimators.mixtures.bayes_answers import predictive
+from mixfold.estimators.mixtures.collapsed_runs import collapsed_chain, gathered
 from mixfold.families.bayes.normal_gamma import BayesDiagonal
 from mixfold.mixing import StickBreaking, SymmetricDirichlet
-from mixfold.models.bayes_mixture import TRACES, BayesMixture
-from mixfold.models.collapsed import CollapsedSampler
-from mixfold.models.inference import Gibbs
+from mixfold.models.mixtures.bayes_mixture import TRACES, BayesMixture
+from mixfold.models.mixtures.collapsed import CollapsedSampler
+from mixfold.models.mixtures.inference import Gibbs
 
 SWEEPS = Sweeps(n_draws=6, burn_in=4, thin=2, label_stride=2)
 

@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 import mixfold
 from mixfold import RBM, DeepBeliefNetwork
-from mixfold.models.belief.learner import UpDownLearner
-from mixfold.models.boltzmann.learner import RBMLearner
+from mixfold.models.networks.belief.learner import UpDownLearner
+from mixfold.models.networks.boltzmann.learner import RBMLearner
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from mixfold import PPCA, DegenerateWarning, FactorAnalysis, MixtureOfPPCA
 from mixfold.contracts import Array
 from mixfold.families.factor import FactorFamily, IsotropicNoise
 from mixfold.families.factor.lift import can_lift
-from mixfold.models.mixture import Mixture
+from mixfold.models.mixtures.mixture import Mixture
 from mixfold.testing import Case
 
 

@@ -183,7 +183,7 @@ def test_sparse_rows_are_never_made_dense(rng, monkeypatch):
         return whole(X, *how, **more)
 
     # the columns are many: the covariance of the start would be dense by right, products are not
-    monkeypatch.setattr("mixfold.models.spectral.choose_solver", lambda *_: "randomized")
+    monkeypatch.setattr("mixfold.models.factors.spectral.choose_solver", lambda *_: "randomized")
     for name in ("toarray", "todense"):
         monkeypatch.setattr(sparse.csr_array, name, refuse)
     pcp = GaussianPCP(2, 2, tol=1e-2, random_state=0).fit(S)

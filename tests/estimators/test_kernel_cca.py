@@ -17,7 +17,7 @@ from sklearn.model_selection import GridSearchCV
 
 from mixfold import DegenerateWarning, store
 from mixfold.contracts import Array
-from mixfold.estimators.kernel_cca import KernelCCA
+from mixfold.estimators.kernels.kernel_cca import KernelCCA
 
 RNG = np.random.default_rng(0)
 Z = RNG.normal(size=(150, 2))
@@ -153,7 +153,7 @@ def test_regularization_is_chosen_by_a_search() -> None:
 
 @pytest.mark.parametrize("settings", [{}, {"kernel": "rbf", "output_kernel": "rbf"}], ids=str)
 def test_saving(settings: Any, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setitem(store.ESTIMATORS, "KernelCCA", "mixfold.estimators.kernel_cca")
+    monkeypatch.setitem(store.ESTIMATORS, "KernelCCA", "mixfold.estimators.kernels.kernel_cca")
     model = KernelCCA(2, **settings).fit(X, Y)
     model.save(tmp_path / "model")
     again = store.load(tmp_path / "model")

@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, pairwise_kernels
 
 from mixfold import DegenerateWarning, KernelPCA
 from mixfold.contracts import Array
-from mixfold.estimators import kernel_features
+from mixfold.estimators.kernels import kernel_features
 
 KERNELS: dict[str, dict[str, Any]] = {
     "rbf": {"gamma": 0.3},

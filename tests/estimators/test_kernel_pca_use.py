@@ -20,8 +20,8 @@ from sklearn.preprocessing import StandardScaler
 import mixfold
 from mixfold import DegenerateWarning
 from mixfold.contracts import Array, Block
-from mixfold.estimators import kernel_fits
-from mixfold.estimators.kernel_pca import KernelPCA, _Scores
+from mixfold.estimators.kernels import kernel_fits
+from mixfold.estimators.kernels.kernel_pca import KernelPCA, _Scores
 
 MODELS = [
     KernelPCA(3, random_state=0),

@@ -222,7 +222,7 @@ def test_online_is_as_good_as_batch(X, model) -> None:
 
 @pytest.mark.parametrize("batch", [23, 100])
 def test_a_stream_is_as_good_as_a_batch(X, model, batch: int, monkeypatch) -> None:
-    from mixfold.estimators import topic_streams
+    from mixfold.estimators.topics import topic_streams
 
     monkeypatch.setattr(topic_streams, "LEAST_START", 150)
     monkeypatch.setattr(topic_streams, "START_OF_TOPIC", 1)

@@ -78,7 +78,7 @@ def test_objective_is_the_literal_one(data) -> None:
     model = MatrixFactorization(3, **settings, reencode=False, random_state=0).fit(X, y)
     # the sources of the fit knew the labels: infer them so
     from mixfold.math.links import LINKS as maps
-    from mixfold.models.factorization.codes import codes
+    from mixfold.models.networks.factorization.codes import codes
 
     numbers = np.searchsorted(model.classes_, y)
     phi = codes(model._params.layer, maps["tanh"], X, 0.3, 0.5, numbers)

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from mixfold import DegenerateWarning, store
 from mixfold.contracts import Array
 from mixfold.engine.sources import open_source
-from mixfold.estimators.morp import MORP
+from mixfold.estimators.kernels.morp import MORP
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(120, 6)) * [5.0, 4.0, 1.0, 1.0, 1.0, 1.0] + 3.0
@@ -344,7 +344,7 @@ def test_searches_of_scikit_learn_choose_it_too() -> None:
     "settings", [{}, {"kernel": "rbf"}, {"kernel": "rbf", "landmarks": 30}], ids=str
 )
 def test_saving(settings: Any, tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setitem(store.ESTIMATORS, "MORP", "mixfold.estimators.morp")
+    monkeypatch.setitem(store.ESTIMATORS, "MORP", "mixfold.estimators.kernels.morp")
     model = MORP(2, beta=[0.3, 0.2], random_state=0, **settings).fit(X, [CLASSES, REAL])
     model.save(tmp_path / "model")
     again = store.load(tmp_path / "model")

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning, DataConversionWarning, NotFit
 
 import mixfold
 from mixfold import RBM, DegenerateWarning
-from mixfold.models.boltzmann.learner import RBMLearner
+from mixfold.models.networks.boltzmann.learner import RBMLearner
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mixfold import GaussianMixture, MixtureOfPPCA, MixtureSearch
-from mixfold.estimators.splitting import CANDIDATES, can_split, split_starts
+from mixfold.estimators.mixtures.splitting import CANDIDATES, can_split, split_starts
 from mixfold.families import GAUSSIAN
 
 

@@ -7,8 +7,8 @@ import pytest
 from sklearn.metrics import accuracy_score, r2_score
 
 from mixfold import MixtureOfFactorModels, SupervisedPPCA
-from mixfold.estimators.target_scores import target_score
-from mixfold.estimators.targets import make_target
+from mixfold.estimators.shell.target_scores import target_score
+from mixfold.estimators.shell.targets import make_target
 
 NAN = np.nan
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from mixfold.estimators.targets import learned, make_target
+from mixfold.estimators.shell.targets import learned, make_target
 
 NAN = np.nan
 

@@ -21,7 +21,7 @@ from mixfold.families.gaussian import (
 from mixfold.math.frame import Frame
 from mixfold.math.lifted import TILE, lifted_scores, product_features
 from mixfold.math.softmax import normalise
-from mixfold.models.mixture import Mixture, MixtureParams
+from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 from mixfold.testing.compare import require_same
 from mixfold.testing.oracles import gaussian_log_density, in_data_coordinates
 from mixfold.testing.tables import clustered_table, typical_components

@@ -9,7 +9,7 @@ import pytest
 
 from mixfold.contracts import Block
 from mixfold.families import GAUSSIAN, GaussianFamily
-from mixfold.models.mixture import Mixture, MixtureParams
+from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 from mixfold.testing import Case, laws
 from mixfold.testing.tables import clustered_table, typical_components
 

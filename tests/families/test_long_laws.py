@@ -12,7 +12,7 @@ from mixfold.contracts import Array
 from mixfold.families import GAUSSIAN
 from mixfold.families.factor import DiagonalNoise, FactorFamily, IsotropicNoise
 from mixfold.families.linear import LINEAR
-from mixfold.models.mixture import Mixture
+from mixfold.models.mixtures.mixture import Mixture
 from mixfold.testing import Case, laws
 from mixfold.testing.tables import clustered_table
 

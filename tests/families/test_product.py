@@ -20,9 +20,9 @@ from mixfold.families.component import ComponentFamily
 from mixfold.families.linear import LINEAR, Bernoulli, Categorical, Multinomial, Poisson
 from mixfold.families.product import Part, PlainProduct, ProductFamily, product, product_of
 from mixfold.math.frame import Frame
-from mixfold.models.bayes_mixture import BayesMixture
-from mixfold.models.inference import INFERENCES
-from mixfold.models.mixture import Mixture, MixtureParams
+from mixfold.models.mixtures.bayes_mixture import BayesMixture
+from mixfold.models.mixtures.inference import INFERENCES
+from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 from mixfold.testing import Case, laws
 from mixfold.testing.case import settled
 from mixfold.testing.compare import require_same

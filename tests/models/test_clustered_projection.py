@@ -18,14 +18,14 @@ from mixfold.engine.random import RowKeys
 from mixfold.engine.sources import open_source
 from mixfold.families.gaussian import GaussianParams
 from mixfold.mixing.dirichlet import SymmetricDirichlet
-from mixfold.models.clustered_projection import ClusteredProjection
-from mixfold.models.projection_axes import UPDATES, Centred, polar
-from mixfold.models.projection_laws import MaximumLikelihood, VariationalBayes
-from mixfold.models.projection_records import ProjectionParams, plane_of
-from mixfold.models.projection_rows import rows_about
-from mixfold.models.projection_steps import orthonormal
-from mixfold.models.projection_use import canonical
-from mixfold.models.spectral import principal_axes
+from mixfold.models.factors.spectral import principal_axes
+from mixfold.models.projection.clustered_projection import ClusteredProjection
+from mixfold.models.projection.projection_axes import UPDATES, Centred, polar
+from mixfold.models.projection.projection_laws import MaximumLikelihood, VariationalBayes
+from mixfold.models.projection.projection_records import ProjectionParams, plane_of
+from mixfold.models.projection.projection_rows import rows_about
+from mixfold.models.projection.projection_steps import orthonormal
+from mixfold.models.projection.projection_use import canonical
 from mixfold.testing import Case, laws
 from mixfold.testing.tables import clustered_table
 from mixfold.testing.toys import Serial

@@ -32,8 +32,8 @@ from mixfold.families.linear import (
 from mixfold.families.product import product_of
 from mixfold.math.wishart import log_norm
 from mixfold.mixing import FixedWeights, StickBreaking, SymmetricDirichlet
-from mixfold.models.collapsed import CollapsedSampler
-from mixfold.models.inference import Variational
+from mixfold.models.mixtures.collapsed import CollapsedSampler
+from mixfold.models.mixtures.inference import Variational
 from mixfold.testing.samplers import (
     Placed,
     agree,
@@ -416,7 +416,7 @@ def test_a_dense_table_of_sparse_rows_has_a_bound(
     sampler = CollapsedSampler(model, sparse, pilot_of(X), process=True)
     dense = CollapsedSampler(model, Block(X), pilot_of(X), process=True)
     np.testing.assert_array_equal(sampler._fresh, dense._fresh)
-    monkeypatch.setattr("mixfold.models.urns.urn.MOST_ENTRIES", 20)
+    monkeypatch.setattr("mixfold.models.mixtures.urns.urn.MOST_ENTRIES", 20)
     with pytest.raises(ValueError, match=r"'diag'.*20 entries at most, got sparse rows of 10 x 3"):
         CollapsedSampler(model, sparse, pilot_of(X), process=True)
 

@@ -10,10 +10,10 @@ from mixfold.engine.executors import ThreadExecutor
 from mixfold.engine.random import RowKeys
 from mixfold.engine.sources import open_source
 from mixfold.families.factor import FactorFamily
-from mixfold.models.compressed import compressed
-from mixfold.models.mixture import Mixture
-from mixfold.models.spectral import second_moments
-from mixfold.models.spectral_sums import SecondMoments
+from mixfold.models.factors.spectral import second_moments
+from mixfold.models.factors.spectral_sums import SecondMoments
+from mixfold.models.mixtures.compressed import compressed
+from mixfold.models.mixtures.mixture import Mixture
 from mixfold.testing import Case
 from mixfold.testing.tables import clustered_table
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from mixfold.families.factor import FactorFamily
-from mixfold.models.factor_starts import FACTOR_STARTS, KMeansFactorStart, SubspaceStart
-from mixfold.models.mixture import Mixture
-from mixfold.models.starts import Sample
+from mixfold.models.factors.factor_starts import FACTOR_STARTS, KMeansFactorStart, SubspaceStart
+from mixfold.models.mixtures.mixture import Mixture
+from mixfold.models.mixtures.starts import Sample
 from mixfold.testing import Case
 from mixfold.testing.compare import require_same
 from mixfold.testing.tables import clustered_table

@@ -22,7 +22,7 @@ from mixfold.families.factor import (
     TiedLoadings,
 )
 from mixfold.math.frame import Frame
-from mixfold.models.factor_use import (
+from mixfold.models.factors.factor_use import (
     RECONSTRUCTIONS,
     canonical,
     common_axes,
@@ -31,9 +31,9 @@ from mixfold.models.factor_use import (
     reconstruct,
     unshrunk,
 )
-from mixfold.models.mixture import Mixture, MixtureParams
-from mixfold.models.ppca import closed_form
-from mixfold.models.spectral import principal_axes
+from mixfold.models.factors.ppca import closed_form
+from mixfold.models.factors.spectral import principal_axes
+from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 from mixfold.testing.oracles import conditional_moments, gaussian_log_density
 from mixfold.testing.tables import clustered_table
 

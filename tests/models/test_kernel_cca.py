@@ -8,7 +8,7 @@ from scipy.linalg import eigh
 
 from mixfold.contracts import Array
 from mixfold.math.kernels import RbfKernel
-from mixfold.models.kernel_cca import canonical_pairs
+from mixfold.models.kernels.kernel_cca import canonical_pairs
 
 RNG = np.random.default_rng(5)
 Z = RNG.normal(size=(30, 2))

@@ -15,8 +15,8 @@ from mixfold.engine.loop import Plan, fit
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.sources import open_source
 from mixfold.math.frame import Frame
-from mixfold.models.kmeans import KMeansModel, KMeansParams
-from mixfold.models.kmeans_starts import CENTRE_STARTS, GivenCentres, sample_rows
+from mixfold.models.mixtures.kmeans import KMeansModel, KMeansParams
+from mixfold.models.mixtures.kmeans_starts import CENTRE_STARTS, GivenCentres, sample_rows
 from mixfold.testing import Case, laws
 
 NO_GRADIENT = {"gradient": "the objective is not smooth"}

@@ -14,9 +14,9 @@ from mixfold.engine.executors import ThreadExecutor
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.random import RowKeys
 from mixfold.engine.sources import open_source
-from mixfold.models.kmeans import KMeansModel
-from mixfold.models.kmeans_starts import CENTRE_STARTS, sample_rows
-from mixfold.models.oversampling import oversample
+from mixfold.models.mixtures.kmeans import KMeansModel
+from mixfold.models.mixtures.kmeans_starts import CENTRE_STARTS, sample_rows
+from mixfold.models.mixtures.oversampling import oversample
 
 
 def _pilot(X: Any) -> Pilot:

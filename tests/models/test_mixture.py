@@ -12,8 +12,8 @@ from scipy.special import logsumexp
 from mixfold.contracts import Block, Context, Pilot
 from mixfold.engine.random import RowKeys
 from mixfold.families import GAUSSIAN
-from mixfold.models import rows as mixture_rows
-from mixfold.models.mixture import Mixture, MixtureParams
+from mixfold.models.mixtures import rows as mixture_rows
+from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 from mixfold.testing import Case
 from mixfold.testing.compare import require_same
 from mixfold.testing.oracles import gaussian_log_density, in_data_coordinates, over_assignments

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from mixfold.families import GAUSSIAN
-from mixfold.models.given import Given
-from mixfold.models.mixture import Mixture
-from mixfold.models.starts import STARTS, KMeansStart, Sample
+from mixfold.models.mixtures.given import Given
+from mixfold.models.mixtures.mixture import Mixture
+from mixfold.models.mixtures.starts import STARTS, KMeansStart, Sample
 from mixfold.testing import Case
 from mixfold.testing.compare import require_same
 from mixfold.testing.oracles import in_data_coordinates

@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 from mixfold.contracts import Block
 from mixfold.engine.random import RowKeys
 from mixfold.families import GAUSSIAN
-from mixfold.models.mixture import Mixture, MixtureParams
+from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 from mixfold.testing.oracles import conditional_moments, gaussian_log_density, in_data_coordinates
 from mixfold.testing.tables import typical_components
 

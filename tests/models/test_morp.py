@@ -13,11 +13,11 @@ from mixfold.contracts import Array
 from mixfold.engine.executors import ThreadExecutor
 from mixfold.engine.sources import open_source
 from mixfold.math.kernels import LinearKernel, PolynomialKernel, RbfKernel
-from mixfold.models.morp import check_spanned, inverse_form, max_form
-from mixfold.models.readout import fit_readout
-from mixfold.models.spectral_sums import MissingEntries
-from mixfold.models.views import dual_thin, given_thin, landmark_thin, primal_thin
-from mixfold.models.views import thin as limits
+from mixfold.models.factors.spectral_sums import MissingEntries
+from mixfold.models.kernels.morp import check_spanned, inverse_form, max_form
+from mixfold.models.kernels.readout import fit_readout
+from mixfold.models.kernels.views import dual_thin, given_thin, landmark_thin, primal_thin
+from mixfold.models.kernels.views import thin as limits
 
 RNG = np.random.default_rng(3)
 ONE = ThreadExecutor(1)

@@ -13,9 +13,9 @@ from mixfold.engine.sources import open_source
 from mixfold.families import GAUSSIAN
 from mixfold.families.gaussian import GaussianFamily
 from mixfold.math.frame import plain_frame
-from mixfold.models import nested
-from mixfold.models.framed import FramedMixture
-from mixfold.models.mixture import Mixture, MixtureParams
+from mixfold.models.mixtures import nested
+from mixfold.models.mixtures.framed import FramedMixture
+from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 from mixfold.testing.oracles import gaussian_log_density, in_data_coordinates
 from mixfold.testing.tables import typical_components
 

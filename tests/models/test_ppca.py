@@ -10,9 +10,9 @@ from scipy.stats import multivariate_normal
 
 from mixfold.engine.executors import ThreadExecutor
 from mixfold.engine.sources import open_source
-from mixfold.models.mixture import MixtureParams
-from mixfold.models.ppca import closed_form, log_likelihood_of
-from mixfold.models.spectral import Spectrum, principal_axes
+from mixfold.models.factors.ppca import closed_form, log_likelihood_of
+from mixfold.models.factors.spectral import Spectrum, principal_axes
+from mixfold.models.mixtures.mixture import MixtureParams
 from mixfold.testing.tables import clustered_table
 
 D, FLOOR = 5, 1e-6

@@ -10,7 +10,7 @@ from scipy.integrate import quad
 from scipy.special import gammaln
 
 from mixfold.mixing import FreeWeights, StickBreaking, SymmetricDirichlet
-from mixfold.models.seating import Restaurant, Tables, seating_of
+from mixfold.models.mixtures.seating import Restaurant, Tables, seating_of
 from mixfold.testing.samplers import law
 
 

@@ -15,9 +15,9 @@ from mixfold.contracts import Array
 from mixfold.engine.executors import ThreadExecutor
 from mixfold.engine.sources import open_source
 from mixfold.math.spectrum import Bic, Evidence, Fraction
-from mixfold.models import spectral, spectral_rows
-from mixfold.models.spectral import Spectrum, choose_solver, principal_axes
-from mixfold.models.spectral_sums import MissingEntries
+from mixfold.models.factors import spectral, spectral_rows
+from mixfold.models.factors.spectral import Spectrum, choose_solver, principal_axes
+from mixfold.models.factors.spectral_sums import MissingEntries
 from mixfold.testing.storage import stored_identity
 
 SOLVERS = ["covariance", "gram", "randomized"]

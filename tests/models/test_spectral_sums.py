@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 
 from mixfold.contracts import Array, Block
-from mixfold.models.spectral_sums import (
+from mixfold.models.factors.spectral_sums import (
     MissingEntries,
     Multiply,
     Products,

@@ -32,7 +32,7 @@ _tests = {name: value for name, value in vars(_module).items() if name.startswit
 globals().update({name: test for name, test in _tests.items() if name not in LEFT_OUT})
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::mixfold.estimators.base.DegenerateWarning"),
+    pytest.mark.filterwarnings("ignore::mixfold.estimators.shell.base.DegenerateWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 

@@ -40,7 +40,7 @@ _tests = {name: value for name, value in vars(_module).items() if name.startswit
 globals().update(_tests)
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::mixfold.estimators.base.DegenerateWarning"),
+    pytest.mark.filterwarnings("ignore::mixfold.estimators.shell.base.DegenerateWarning"),
     pytest.mark.filterwarnings("ignore:n_components=.*can identify:UserWarning"),
 ]
 

@@ -49,7 +49,7 @@ globals().update({name: test for name, test in _tests.items() if name not in LEF
 test_init = pytest.mark.slow(_tests["test_init"])
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::mixfold.estimators.base.DegenerateWarning"),
+    pytest.mark.filterwarnings("ignore::mixfold.estimators.shell.base.DegenerateWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 

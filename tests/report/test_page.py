@@ -241,7 +241,7 @@ def test_columns_that_never_vary_are_named(page, holed: np.ndarray) -> None:
     assert "single value" not in page(model, table.assign(always=table["a"])).words["head"]
 
 
-@pytest.mark.filterwarnings("ignore::mixfold.estimators.base.DegenerateWarning")
+@pytest.mark.filterwarnings("ignore::mixfold.estimators.shell.base.DegenerateWarning")
 @pytest.mark.parametrize(("factor", "told"), [(100.0, True), (1.0, False)])
 def test_a_column_that_drowns_the_others_is_named(page, holed, factor: float, told: bool) -> None:
     table = pd.DataFrame(holed, columns=list("abcd"))

@@ -25,7 +25,7 @@ def test_describe_reads_no_arrays(
     monkeypatch.setattr(contracts, "RECORDS", {})
     shown = store.describe(path)
     assert shown["kind"] == "GaussianMixture"
-    assert shown["class"] == "mixfold.estimators.gaussian_mixture.GaussianMixture"
+    assert shown["class"] == "mixfold.estimators.mixtures.gaussian_mixture.GaussianMixture"
     assert shown["format_version"] == 1
     assert shown["parameters"]["n_components"] == 3
     assert shown["summary"] == {"rows": 1000, "score": 2.5}

@@ -11,7 +11,7 @@ import pytest
 from mixfold.contracts import Block, Update
 from mixfold.families import DiagonalGaussian, FullGaussian
 from mixfold.families.gaussian import DiagonalMetric
-from mixfold.models.mixture import Mixture
+from mixfold.models.mixtures.mixture import Mixture
 from mixfold.testing import Case, laws
 from mixfold.testing.tables import clustered_table
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from mixfold.families import DiagonalGaussian
-from mixfold.models.mixture import Mixture
+from mixfold.models.mixtures.mixture import Mixture
 from mixfold.testing import Case, laws
 from mixfold.testing.compare import require
 from mixfold.testing.shrinking import shrink, shrinks

@@ -35,7 +35,7 @@ class Case:
     --------
     >>> import numpy as np
     >>> from mixfold.families import DiagonalGaussian
-    >>> from mixfold.models.mixture import Mixture
+    >>> from mixfold.models.mixtures.mixture import Mixture
     >>> from mixfold.testing import Case, laws
     >>> X = np.random.default_rng(0).normal(size=(60, 2))
     >>> laws.check_model(Case(Mixture(2, DiagonalGaussian()), X), n_labels=2)

@@ -20,8 +20,8 @@ from scipy.stats import chi2
 
 from mixfold.contracts import Array, Block, Pilot
 from mixfold.engine.random import RowKeys
-from mixfold.models.bayes_mixture import BayesMixture
-from mixfold.models.inference import Gibbs, Point
+from mixfold.models.mixtures.bayes_mixture import BayesMixture
+from mixfold.models.mixtures.inference import Gibbs, Point
 
 Partition = tuple[int, ...]
 _BATCHES = 30

@@ -16,9 +16,9 @@ from mixfold.families.bayes.known_covariance import KnownCovariance
 from mixfold.families.bayes.known_records import KnownMoments, KnownPosterior, KnownPrior
 from mixfold.families.gaussian import GaussianParams
 from mixfold.math.frame import Frame
-from mixfold.models.bayes_mixture import BayesMixture
-from mixfold.models.inference import INFERENCES
-from mixfold.models.mixture import Mixture
+from mixfold.models.mixtures.bayes_mixture import BayesMixture
+from mixfold.models.mixtures.inference import INFERENCES
+from mixfold.models.mixtures.mixture import Mixture
 from mixfold.testing import Case, laws
 from mixfold.testing.compare import require_same
 from mixfold.testing.oracles import (

@@ -10,8 +10,8 @@ import pytest
 from mixfold.contracts import Block, Context, Event
 from mixfold.engine.random import RowKeys
 from mixfold.families.factor import FactorFamily, FactorParams
-from mixfold.models.mixture import Mixture, MixtureParams
-from mixfold.models.repair import MAX_RESEEDS
+from mixfold.models.mixtures.mixture import Mixture, MixtureParams
+from mixfold.models.mixtures.repair import MAX_RESEEDS
 from mixfold.testing import Case, laws
 from mixfold.testing.tables import clustered_table
 

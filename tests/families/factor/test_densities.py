@@ -15,7 +15,7 @@ from mixfold.families.factor import FactorFamily, FactorParams
 from mixfold.families.factor.complete import TILE_ROWS, careful_scores, lifted_scores
 from mixfold.families.factor.reading import AMPLIFICATION_LIMIT, AMPLIFICATION_LIMIT_32
 from mixfold.math.softmax import clamp, entropies, normalise
-from mixfold.models.mixture import Mixture, MixtureParams
+from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 from mixfold.testing.compare import require_same
 from mixfold.testing.oracles import gaussian_log_density
 from mixfold.testing.tables import clustered_table

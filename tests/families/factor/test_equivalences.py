@@ -26,9 +26,9 @@ from mixfold.families.factor import (
 )
 from mixfold.families.gaussian import GaussianParams
 from mixfold.math.frame import Frame
-from mixfold.models.mixture import Mixture, MixtureParams
-from mixfold.models.ppca import closed_form, log_likelihood_of
-from mixfold.models.spectral import principal_axes
+from mixfold.models.factors.ppca import closed_form, log_likelihood_of
+from mixfold.models.factors.spectral import principal_axes
+from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 from mixfold.testing.oracles import gaussian_log_density
 from mixfold.testing.tables import clustered_table
 

@@ -18,7 +18,7 @@ from mixfold.families.factor import (
     TiedLoadings,
 )
 from mixfold.math.frame import Frame
-from mixfold.models.mixture import Mixture, MixtureParams
+from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 from mixfold.testing import Case, laws
 from mixfold.testing.tables import clustered_table
 

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 from mixfold.contracts import Block
 from mixfold.families.linear import LINEAR
-from mixfold.models.mixture import Mixture, MixtureParams
+from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 from mixfold.testing import Case, laws
 
 from .conftest import FAMILIES, SPARSE, WITH_NAN, D, K, N, table

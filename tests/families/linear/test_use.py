@@ -22,7 +22,7 @@ from mixfold.families.linear import (
 )
 from mixfold.families.linear.linear import uniforms
 from mixfold.math.softmax import normalise
-from mixfold.models.mixture import Mixture, MixtureParams
+from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 
 from .conftest import CATEGORIES, FAMILIES, SPARSE, WITH_NAN, D, K, Sample, sample_of, table
 

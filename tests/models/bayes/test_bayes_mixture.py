@@ -19,9 +19,9 @@ from mixfold.mixing.dirichlet import SymmetricDirichlet
 from mixfold.mixing.fixed import FixedWeights
 from mixfold.mixing.free import FreeWeights
 from mixfold.mixing.sticks import StickBreaking
-from mixfold.models.bayes_mixture import TRACES, BayesMixture, BayesParams
-from mixfold.models.inference import INFERENCES
-from mixfold.models.starts import STARTS
+from mixfold.models.mixtures.bayes_mixture import TRACES, BayesMixture, BayesParams
+from mixfold.models.mixtures.inference import INFERENCES
+from mixfold.models.mixtures.starts import STARTS
 from mixfold.testing import Case, laws
 from mixfold.testing.compare import require_same
 

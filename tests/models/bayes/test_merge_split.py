@@ -23,8 +23,8 @@ from mixfold.families.linear import Bernoulli, Poisson
 from mixfold.families.product import product_of
 from mixfold.mixing.dirichlet import SymmetricDirichlet
 from mixfold.mixing.sticks import StickBreaking
-from mixfold.models.bayes_mixture import BayesMixture
-from mixfold.models.merge_split import joined, proposals
+from mixfold.models.mixtures.bayes_mixture import BayesMixture
+from mixfold.models.mixtures.merge_split import joined, proposals
 from mixfold.testing import Case
 from mixfold.testing.compare import require_same
 

@@ -10,13 +10,19 @@ from scipy.special import expit, logsumexp
 
 from mixfold.contracts import Block
 from mixfold.math.rates import Constant, Position
-from mixfold.models.belief import use
-from mixfold.models.belief.learner import UpDownLearner, generative, recognition, told, up_down
-from mixfold.models.belief.records import BeliefParams, BeliefState, Directed, tied, untied
-from mixfold.models.boltzmann import energy, partition
-from mixfold.models.boltzmann.records import RBMParams
-from mixfold.models.boltzmann.statistics import even
-from mixfold.models.boltzmann.units import UNITS, Bernoulli, Gaussian, Units
+from mixfold.models.networks.belief import use
+from mixfold.models.networks.belief.learner import (
+    UpDownLearner,
+    generative,
+    recognition,
+    told,
+    up_down,
+)
+from mixfold.models.networks.belief.records import BeliefParams, BeliefState, Directed, tied, untied
+from mixfold.models.networks.boltzmann import energy, partition
+from mixfold.models.networks.boltzmann.records import RBMParams
+from mixfold.models.networks.boltzmann.statistics import even
+from mixfold.models.networks.boltzmann.units import UNITS, Bernoulli, Gaussian, Units
 
 BITS = Bernoulli()
 

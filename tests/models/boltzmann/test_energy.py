@@ -10,10 +10,17 @@ from scipy.integrate import dblquad
 from scipy.special import expit, logsumexp
 
 from mixfold.contracts import Block
-from mixfold.models.boltzmann import energy
-from mixfold.models.boltzmann.records import RBMParams
-from mixfold.models.boltzmann.statistics import seen
-from mixfold.models.boltzmann.units import UNITS, Bernoulli, Gaussian, bits, sigmoid, softplus
+from mixfold.models.networks.boltzmann import energy
+from mixfold.models.networks.boltzmann.records import RBMParams
+from mixfold.models.networks.boltzmann.statistics import seen
+from mixfold.models.networks.boltzmann.units import (
+    UNITS,
+    Bernoulli,
+    Gaussian,
+    bits,
+    sigmoid,
+    softplus,
+)
 
 
 def machine(rng: np.random.Generator, D: int = 4, H: int = 3, C: int = 0) -> RBMParams:

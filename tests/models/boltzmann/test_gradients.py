@@ -10,12 +10,12 @@ import pytest
 from mixfold.contracts import Block
 from mixfold.math.rates import Constant, Position
 from mixfold.math.softmax import normalise
-from mixfold.models.boltzmann import energy, partition
-from mixfold.models.boltzmann.gibbs import ContrastiveDivergence, PersistentChains
-from mixfold.models.boltzmann.learner import RBMLearner
-from mixfold.models.boltzmann.records import RBMParams, RBMState, first_params, first_state
-from mixfold.models.boltzmann.statistics import Seen, contrast, even, seen
-from mixfold.models.boltzmann.units import UNITS, Bernoulli, Units
+from mixfold.models.networks.boltzmann import energy, partition
+from mixfold.models.networks.boltzmann.gibbs import ContrastiveDivergence, PersistentChains
+from mixfold.models.networks.boltzmann.learner import RBMLearner
+from mixfold.models.networks.boltzmann.records import RBMParams, RBMState, first_params, first_state
+from mixfold.models.networks.boltzmann.statistics import Seen, contrast, even, seen
+from mixfold.models.networks.boltzmann.units import UNITS, Bernoulli, Units
 
 
 def machine(rng: np.random.Generator, D: int, H: int, C: int = 0, size: float = 0.5) -> RBMParams:

@@ -10,9 +10,9 @@ from scipy.integrate import dblquad
 from scipy.special import logsumexp
 
 from mixfold.contracts import Block
-from mixfold.models.boltzmann import energy, partition, scores
-from mixfold.models.boltzmann.records import RBMParams
-from mixfold.models.boltzmann.units import Bernoulli, Gaussian
+from mixfold.models.networks.boltzmann import energy, partition, scores
+from mixfold.models.networks.boltzmann.records import RBMParams
+from mixfold.models.networks.boltzmann.units import Bernoulli, Gaussian
 
 
 def machine(rng: np.random.Generator, D: int, H: int, C: int = 0, size: float = 1.0) -> RBMParams:

@@ -7,10 +7,10 @@ import pytest
 from scipy.optimize import minimize
 
 from mixfold.math.links import LINKS
-from mixfold.models.factorization.codes import CodeProblem, codes
-from mixfold.models.factorization.memory import Remembered
-from mixfold.models.factorization.records import Layer
-from mixfold.models.factorization.source_rules import (
+from mixfold.models.networks.factorization.codes import CodeProblem, codes
+from mixfold.models.networks.factorization.memory import Remembered
+from mixfold.models.networks.factorization.records import Layer
+from mixfold.models.networks.factorization.source_rules import (
     Asked,
     GradientSources,
     MultiplicativeSources,

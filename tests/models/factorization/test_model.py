@@ -10,24 +10,28 @@ import pytest
 from mixfold.contracts import Block, Context, Event
 from mixfold.engine.random import RowKeys
 from mixfold.math.links import LINKS
-from mixfold.models.factorization.codebook_rules import (
+from mixfold.models.networks.factorization.codebook_rules import (
     GradientCodebook,
     MultiplicativeCodebook,
     SolvedCodebook,
 )
-from mixfold.models.factorization.codes import CodeProblem
-from mixfold.models.factorization.head_rules import GradientHead, MultiplicativeHead, NewtonHead
-from mixfold.models.factorization.memory import CodeMemory
-from mixfold.models.factorization.model import FactorModel, Penalties
-from mixfold.models.factorization.records import FactorizationParams, Layer
-from mixfold.models.factorization.repair import dead_units
-from mixfold.models.factorization.source_rules import (
+from mixfold.models.networks.factorization.codes import CodeProblem
+from mixfold.models.networks.factorization.head_rules import (
+    GradientHead,
+    MultiplicativeHead,
+    NewtonHead,
+)
+from mixfold.models.networks.factorization.memory import CodeMemory
+from mixfold.models.networks.factorization.model import FactorModel, Penalties
+from mixfold.models.networks.factorization.records import FactorizationParams, Layer
+from mixfold.models.networks.factorization.repair import dead_units
+from mixfold.models.networks.factorization.source_rules import (
     GradientSources,
     Minimised,
     MultiplicativeSources,
     row_energies,
 )
-from mixfold.models.factorization.starts import regauged
+from mixfold.models.networks.factorization.starts import regauged
 from mixfold.testing import Case, laws
 
 H, D, C, N = 3, 6, 3, 70

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from mixfold.contracts import Array
 from mixfold.math.kernels import CosineKernel, Kernel, LaplacianKernel, PolynomialKernel, RbfKernel
-from mixfold.models.kernel import coordinates
+from mixfold.models.kernels import coordinates
 
 RNG = np.random.default_rng(0)
 X, NEW = RNG.random((40, 4)), RNG.random((10, 4))

@@ -14,11 +14,11 @@ from mixfold.engine.executors.features import FeatureExecutor
 from mixfold.engine.sources import open_source
 from mixfold.engine.sources.features import FeatureSource
 from mixfold.math.kernels import LaplacianKernel, LinearKernel, PolynomialKernel, RbfKernel
-from mixfold.models.kernel.known import KnownRows, collect_rows, stacked
-from mixfold.models.kernel.maps import GivenMap, PlainMap, inverse_root, landmark_map
-from mixfold.models.kernel.primal import SumDiagonal, primal_axes
-from mixfold.models.spectral import principal_axes
-from mixfold.models.spectral_sums import MissingEntries
+from mixfold.models.factors.spectral import principal_axes
+from mixfold.models.factors.spectral_sums import MissingEntries
+from mixfold.models.kernels.known import KnownRows, collect_rows, stacked
+from mixfold.models.kernels.maps import GivenMap, PlainMap, inverse_root, landmark_map
+from mixfold.models.kernels.primal import SumDiagonal, primal_axes
 
 kinds = pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
 

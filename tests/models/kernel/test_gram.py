@@ -12,8 +12,8 @@ from scipy import sparse
 from mixfold.contracts import Array
 from mixfold.engine.executors import ThreadExecutor
 from mixfold.math.kernels import CosineKernel, LinearKernel, RbfKernel
-from mixfold.models.kernel.centred import CentredGram
-from mixfold.models.kernel.gram import FactoredGram, GivenGram, Gram, Strips
+from mixfold.models.kernels.centred import CentredGram
+from mixfold.models.kernels.gram import FactoredGram, GivenGram, Gram, Strips
 
 KERNEL = RbfKernel(0.2)
 

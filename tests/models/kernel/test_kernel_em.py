@@ -10,9 +10,9 @@ from mixfold.contracts import Array, Block, Context
 from mixfold.engine.executors import ThreadExecutor
 from mixfold.engine.random import RowKeys
 from mixfold.math.kernels import LinearKernel
-from mixfold.models.kernel.centred import CentredGram
-from mixfold.models.kernel.em import Combinations, KernelEM, KernelProduct, ritz, worst_residual
-from mixfold.models.kernel.gram import Gram
+from mixfold.models.kernels.centred import CentredGram
+from mixfold.models.kernels.em import Combinations, KernelEM, KernelProduct, ritz, worst_residual
+from mixfold.models.kernels.gram import Gram
 
 N, D, d = 60, 5, 2
 

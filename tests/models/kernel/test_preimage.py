@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 
 from mixfold.contracts import Array
-from mixfold.models.kernel.preimage import pre_images
+from mixfold.models.kernels.preimage import pre_images
 
 kinds = pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "csr"])
 

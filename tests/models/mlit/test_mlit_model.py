@@ -15,10 +15,10 @@ from mixfold.engine.executors import ThreadExecutor
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.random import RowKeys
 from mixfold.engine.sources import open_source
-from mixfold.models.mlit.model import TransformedMixture, log_joint, read
-from mixfold.models.mlit.records import Iterates, Moments, Transformed, TransformSums
-from mixfold.models.mlit.rules import Constrained, Normalized, Orthonormal, Rule
-from mixfold.models.mlit.starts import cluster_start, window_start, windows
+from mixfold.models.mixtures.mlit.model import TransformedMixture, log_joint, read
+from mixfold.models.mixtures.mlit.records import Iterates, Moments, Transformed, TransformSums
+from mixfold.models.mixtures.mlit.rules import Constrained, Normalized, Orthonormal, Rule
+from mixfold.models.mixtures.mlit.starts import cluster_start, window_start, windows
 
 RIDGE = 0.01
 

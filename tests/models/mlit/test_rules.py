@@ -9,9 +9,9 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from mixfold.contracts import Array
-from mixfold.models.mlit.model import law
-from mixfold.models.mlit.records import Moments
-from mixfold.models.mlit.rules import Constrained, Normalized, Orthonormal, swept
+from mixfold.models.mixtures.mlit.model import law
+from mixfold.models.mixtures.mlit.records import Moments
+from mixfold.models.mixtures.mlit.rules import Constrained, Normalized, Orthonormal, swept
 
 
 def rows(seed: int = 0, n: int = 80, D: int = 6) -> Array:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from mixfold.math.links import LINKS
-from mixfold.models.factorization.codes import codes
-from mixfold.models.factorization.records import Layer
+from mixfold.models.networks.factorization.codes import codes
+from mixfold.models.networks.factorization.records import Layer
 from mixfold.models.networks.joint import Joint, Penalties, fit_jointly, source_box
 from mixfold.models.networks.row_descent import descend
 from mixfold.models.networks.settle import climb_layers, settle, towards_class

@@ -20,15 +20,15 @@ from mixfold.engine.random import RowKeys
 from mixfold.engine.sources import open_source
 from mixfold.families.factor import DiagonalNoise, FactorFamily, FactorParams, IsotropicNoise
 from mixfold.math.frame import plain_frame
-from mixfold.models.factor_starts import FACTOR_STARTS
-from mixfold.models.mixture import Mixture, MixtureParams
-from mixfold.models.supervised import gaussian_outputs
-from mixfold.models.supervised.gaussian_model import GaussianModel
-from mixfold.models.supervised.gaussian_outputs import GaussianOutputParams, GaussianOutputs
-from mixfold.models.supervised.gaussian_starts import GaussianStart
-from mixfold.models.supervised.gaussian_use import predictive
-from mixfold.models.supervised.model import SupervisedParams
-from mixfold.models.supervised.use import canonical, with_outputs
+from mixfold.models.factors.factor_starts import FACTOR_STARTS
+from mixfold.models.mixtures.mixture import Mixture, MixtureParams
+from mixfold.models.outputs import gaussian_outputs
+from mixfold.models.outputs.gaussian_model import GaussianModel
+from mixfold.models.outputs.gaussian_outputs import GaussianOutputParams, GaussianOutputs
+from mixfold.models.outputs.gaussian_starts import GaussianStart
+from mixfold.models.outputs.gaussian_use import predictive
+from mixfold.models.outputs.model import SupervisedParams
+from mixfold.models.outputs.use import canonical, with_outputs
 from mixfold.testing import Case, laws
 
 D, L, d = 5, 3, 2

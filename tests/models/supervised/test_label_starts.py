@@ -11,10 +11,10 @@ from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.sources import open_source
 from mixfold.families.factor import FactorFamily
 from mixfold.families.factor.noise import DiagonalNoise, IsotropicNoise
-from mixfold.models.supervised import label_starts, label_use
-from mixfold.models.supervised.label_starts import LABEL_STARTS
-from mixfold.models.supervised.labelled import LabelledModel
-from mixfold.models.supervised.probit_labels import ProbitLabels
+from mixfold.models.outputs import label_starts, label_use
+from mixfold.models.outputs.label_starts import LABEL_STARTS
+from mixfold.models.outputs.labelled import LabelledModel
+from mixfold.models.outputs.probit_labels import ProbitLabels
 
 D = 6
 

@@ -19,13 +19,13 @@ from mixfold.engine.sources import open_source
 from mixfold.families.factor import FactorFamily, FactorParams
 from mixfold.families.factor.noise import DiagonalNoise, IsotropicNoise
 from mixfold.math.frame import plain_frame
-from mixfold.models.mixture import Mixture
-from mixfold.models.supervised import label_use
-from mixfold.models.supervised.gradient import GradientModel, classifier_gradient
-from mixfold.models.supervised.label_starts import LABEL_STARTS
-from mixfold.models.supervised.labelled import LabelledModel
-from mixfold.models.supervised.model import SupervisedParams
-from mixfold.models.supervised.probit_labels import ProbitLabels, ProbitParams
+from mixfold.models.mixtures.mixture import Mixture
+from mixfold.models.outputs import label_use
+from mixfold.models.outputs.gradient import GradientModel, classifier_gradient
+from mixfold.models.outputs.label_starts import LABEL_STARTS
+from mixfold.models.outputs.labelled import LabelledModel
+from mixfold.models.outputs.model import SupervisedParams
+from mixfold.models.outputs.probit_labels import ProbitLabels, ProbitParams
 from mixfold.testing import Case, laws
 
 D = 4
@@ -275,7 +275,7 @@ def test_sparse_rows_are_read_as_dense_ones() -> None:
 
 def test_the_expansion_with_a_ridge_is_the_best_covariance_of_the_latents() -> None:
     """No other V gains more: -n/2 (ln|V| + tr V^-1 Vh) - ridge/2 sum_c w_c'V w_c."""
-    from mixfold.models.supervised.labelled import shrinking_root
+    from mixfold.models.outputs.labelled import shrinking_root
 
     rng = np.random.default_rng(0)
     A = rng.normal(size=(3, 3))

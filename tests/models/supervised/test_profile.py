@@ -13,8 +13,8 @@ from scipy.stats import multivariate_normal
 from mixfold.contracts import Array
 from mixfold.engine.executors import ThreadExecutor
 from mixfold.engine.sources import open_source
-from mixfold.models.supervised import profile
-from mixfold.models.supervised.profile import Views, solve
+from mixfold.models.outputs import profile
+from mixfold.models.outputs.profile import Views, solve
 
 
 def table(n: int = 60, D: int = 6, L: int = 2, seed: int = 0) -> tuple[Array, Array]:

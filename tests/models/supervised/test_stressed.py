@@ -14,12 +14,12 @@ from mixfold.engine.loop import Fit, Plan, fit
 from mixfold.engine.sources import open_source
 from mixfold.families.factor import FactorFamily
 from mixfold.families.factor.noise import IsotropicNoise
-from mixfold.models.supervised import label_use
-from mixfold.models.supervised.label_starts import LABEL_STARTS
-from mixfold.models.supervised.labelled import LabelledModel
-from mixfold.models.supervised.model import SupervisedParams
-from mixfold.models.supervised.probit_labels import ProbitLabels
-from mixfold.models.supervised.stressed import StressedModel, StressedParams, imagined
+from mixfold.models.outputs import label_use
+from mixfold.models.outputs.label_starts import LABEL_STARTS
+from mixfold.models.outputs.labelled import LabelledModel
+from mixfold.models.outputs.model import SupervisedParams
+from mixfold.models.outputs.probit_labels import ProbitLabels
+from mixfold.models.outputs.stressed import StressedModel, StressedParams, imagined
 from mixfold.testing import Case
 from mixfold.testing.storage import stored_identity
 

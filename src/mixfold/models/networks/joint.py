@@ -13,7 +13,7 @@ import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.math.links import Link
-from mixfold.models.factorization.records import Layer
+from mixfold.models.networks.factorization.records import Layer
 from mixfold.models.networks.quasi_newton import Minimum, Watcher, minimise_l1
 from mixfold.models.networks.stack import Energy
 

@@ -9,8 +9,8 @@ import numpy as np
 from mixfold.contracts import Array
 from mixfold.math.links import Link
 from mixfold.math.softmax import normalise
-from mixfold.models.factorization.codes import codes
-from mixfold.models.factorization.records import Layer
+from mixfold.models.networks.factorization.codes import codes
+from mixfold.models.networks.factorization.records import Layer
 from mixfold.models.networks.joint import source_box
 from mixfold.models.networks.row_descent import RowFunction, descend
 from mixfold.models.networks.stack import Energy

@@ -21,7 +21,7 @@ import numpy as np
 from mixfold.contracts import Array
 from mixfold.math.links import Link
 from mixfold.math.softmax import normalise
-from mixfold.models.factorization.records import Layer
+from mixfold.models.networks.factorization.records import Layer
 
 
 @dataclass(frozen=True, slots=True)

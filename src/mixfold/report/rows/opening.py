@@ -9,7 +9,7 @@ import numpy as np
 from mixfold.contracts import Array, Source
 from mixfold.engine.sources import open_source
 from mixfold.engine.sources.targets import split_target
-from mixfold.estimators.target_values import as_target, missing, of_one_kind, unknown
+from mixfold.estimators.shell.target_values import as_target, missing, of_one_kind, unknown
 
 
 def open_rows(model: Any, X: Any, y: Any, weight: Any) -> tuple[Source, Array | None]:

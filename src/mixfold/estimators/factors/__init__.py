@@ -1,0 +1,1 @@
+"""Factor models and their mixtures."""

@@ -1,0 +1,305 @@
+"""Factor analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mixfold.contracts import Array, Source
+from mixfold.engine.executors import resolve_executor
+from mixfold.engine.loop import Fit
+from mixfold.engine.pilot import draw_pilot
+from mixfold.engine.random import seed_from
+from mixfold.engine.sources import open_source
+from mixfold.estimators.factors.exact_streams import ExactStream
+from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell.base import DegenerateWarning, warn
+from mixfold.families.factor import FactorParams
+from mixfold.families.factor.noise import DiagonalNoise, Noise
+from mixfold.math.frame import Frame
+from mixfold.math.rotations import Rotation, oblimin, promax, quartimax, varimax
+from mixfold.models.factors.spectral import ORDINARY, second_moments
+from mixfold.models.factors.spectral_sums import MissingEntries, SecondMoments
+from mixfold.models.mixtures.compressed import compressed
+from mixfold.models.mixtures.mixture import Mixture, MixtureParams
+
+ROTATIONS: dict[str, Callable[[Array], Rotation]] = {
+    "varimax": varimax,
+    "quartimax": quartimax,
+    "promax": promax,
+    "oblimin": oblimin,
+}
+
+
+class FactorAnalysis(ExactStream):
+    """Factor analysis by maximum likelihood.
+
+    The generative model of a row x with d factors z is
+
+        z ~ N(0, I_d),   x | z ~ N(loadings z + mean, diag(noise_variance))
+
+    Attributes and methods are those of :class:`sklearn.decomposition.FactorAnalysis` and more, and
+    so are the parameters but for those of its singular value decomposition:
+    NaN entries are missing (at random) and integrated out; rows may weigh; oblique rotations; X may
+    be an array, a sparse matrix, a pandas, polars or Arrow table, a ``.npy``, Parquet or CSV file
+    (or a folder of them) larger than memory, or a Dask collection. Complete data are read once:
+    EM then runs on their moments. The units of the columns do not matter.
+
+    Parameters
+    ----------
+    n_components : int or None, default=1
+        Number of factors d; with 0 the columns are independent. None: as many as the covariance of
+        the columns can identify (Ledermann's bound), and one at least.
+    rotation : {'varimax', 'quartimax', 'promax', 'oblimin'} or None, default=None
+        How the factors are turned to be read: the first two keep them uncorrelated. None: the
+        canonical ones, ordered by how well the data show them.
+    tol : float, default=1e-6
+        The fit ends when the gain of all steps to come is projected to be less, in log-likelihood
+        per row (per unit of weight); for complete data, whose steps are cheap, a hundredth of it.
+    noise_floor : float, default=1e-6
+        Smallest noise variance, relative to the variance of its column. A column at the floor is a
+        Heywood case: the factors explain it wholly.
+    max_iter : int, default=1000
+        Iterations.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed; the same seed gives the same result for any number of threads or workers.
+    warm_start : bool, default=False
+        Start the next fit from the last one.
+    verbose : int, default=0
+        1 reports progress, 2 every iteration.
+    verbose_interval : int, default=10
+        Iterations between two lines of a log.
+    acceleration : {'auto', 'quasi-newton', 'squarem'} or None, default='auto'
+        How EM is sped up; None is plain EM. The likelihood never falls.
+    executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
+        Where the rows are visited.
+    n_jobs : int, default=None
+        Number of threads; None means all cores.
+    time_budget : float, default=None
+        Seconds after which the best result so far is returned.
+    checkpoint : path, default=None
+        File in which the fit is kept and from which it goes on if interrupted.
+
+    Attributes
+    ----------
+    n_components_ : int
+    mean_ : ndarray of shape (n_features,)
+    loadings_ : ndarray of shape (n_features, n_components_)
+        Rotated as asked.
+    components_ : ndarray of shape (n_components_, n_features)
+        ``loadings_`` transposed, as scikit-learn has it.
+    noise_variance_ : ndarray of shape (n_features,)
+    factor_correlations_ : ndarray of shape (n_components_, n_components_)
+        The identity unless the rotation is oblique.
+    heywood_ : ndarray of int
+        Columns whose noise is at the floor.
+    latent_covariance_ : ndarray of shape (n_components_, n_components_)
+        Of the factors given a complete row.
+    loglike_ : list of float
+        Log-likelihood of the training rows after each iteration.
+    converged_, stop_reason_, n_iter_, n_passes_, lower_bound_, lower_bounds_, events_
+        As in :class:`GaussianMixture`.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    .. [1] Rubin, Thayer. EM algorithms for ML factor analysis. Psychometrika 47, 1982.
+    .. [2] Liu, Rubin, Wu. Parameter expansion to accelerate EM: the PX-EM algorithm. Biometrika 85,
+       1998.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixfold import FactorAnalysis
+    >>> rng = np.random.default_rng(0)
+    >>> factors = rng.normal(size=(500, 2))
+    >>> X = factors @ [[1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]] + 0.5 * rng.normal(size=(500, 6))
+    >>> X[::5, 2] = np.nan
+    >>> analysis = FactorAnalysis(2, rotation="varimax").fit(X)
+    >>> np.abs(analysis.loadings_).round(0).astype(int).T
+    array([[1, 1, 1, 0, 0, 0],
+           [0, 0, 0, 1, 1, 1]])
+    >>> analysis.noise_variance_.round(1)
+    array([0.3, 0.3, 0.2, 0.2, 0.3, 0.3])
+    """
+
+    _methods: ClassVar[tuple[str, ...]] = ("posterior", "least-squares", "weighted")
+    _inverse_methods: ClassVar[tuple[str, str]] = ("posterior", "weighted")
+    _constraints: ClassVar[rule.Constraints] = {
+        **ExactStream._constraints,
+        "n_components": (rule.nothing(), rule.integer(0)),
+        "rotation": (rule.nothing(), rule.one_of(ROTATIONS)),
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = 1,
+        *,
+        rotation: str | None = None,
+        tol: float = 1e-6,
+        noise_floor: float = 1e-6,
+        max_iter: int = 1000,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        verbose_interval: int = 10,
+        acceleration: str | None = "auto",
+        executor: Any = "threads",
+        n_jobs: int | None = None,
+        time_budget: float | None = None,
+        checkpoint: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.rotation = rotation
+        self.tol = tol
+        self.noise_floor = noise_floor
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
+        self.acceleration = acceleration
+        self.executor = executor
+        self.n_jobs = n_jobs
+        self.time_budget = time_budget
+        self.checkpoint = checkpoint
+
+    def _noise(self) -> Noise:
+        return DiagonalNoise()
+
+    def _dimension(self, n_rows: int, n_features: int) -> int:
+        bound = n_features + 0.5 - np.sqrt(8 * n_features + 1) / 2
+        if self.n_components is None:
+            return max(1, min(int(bound + 1e-9), n_rows - 1))
+        wanted = self._checked(int(self.n_components), n_rows, n_features)
+        if wanted > bound + 1e-9:
+            warn(
+                f"n_components={wanted} factors of {n_features} columns are more than their "
+                f"covariance can identify ({max(int(bound + 1e-9), 0)}): the loadings are one "
+                "solution of many",
+                UserWarning,
+            )
+        return wanted
+
+    # ------------------------------------------------ fitting
+
+    def _fit_source(self, source: Source) -> None:
+        moments = self._moments_of(source)
+        if moments is None:
+            self._fit(source)
+            return
+        self._dtype = source.dtype.name
+        self._fit_moments(moments, quiet=False)
+
+    def _moments_of(self, source: Source) -> SecondMoments | None:
+        """The moments of complete data, where they are less than the data."""
+        few = source.n_samples is not None and source.n_samples <= source.n_features
+        if few or source.n_features > ORDINARY:
+            return None
+        try:
+            return second_moments(source, self._executor(source))
+        except MissingEntries:
+            return None
+
+    def _take_moments(self, moments: SecondMoments) -> None:
+        self._fit_moments(moments, quiet=True)
+
+    def _fit_moments(self, moments: SecondMoments, quiet: bool) -> None:
+        """EM on a few rows that have the moments of all."""
+        if moments.sums.weight == 0:
+            raise ValueError("no row has a positive weight; give one at least a weight above 0")
+        self._holes = False
+        n_rows = self.n_features_in_ + 1 if quiet else int(moments.sums.rows)
+        self.n_components_ = self._dimension(n_rows, self.n_features_in_)
+        few = compressed(moments)
+        source = open_source(np.ascontiguousarray(few.rows), weight=few.weight)
+        executor = resolve_executor("threads", self.n_jobs, source)
+        checkpoint, seed = self._checkpoint(), seed_from(self.random_state)
+        seed = seed if checkpoint is None else checkpoint.seed(seed)
+        # on both sides of zero even a single row tells the spread of its columns
+        rows, weight = replace(few, mean=np.zeros_like(few.mean)).both_sides()
+        pilot = draw_pilot(open_source(rows, weight=weight), executor, len(rows), seed)
+        model = Mixture(1, self._family(fixed_means=True))
+        plan = self._plan(seed)
+        # steps on so few rows cost next to nothing
+        plan = replace(plan, tol=plan.tol / 100)
+        result = self._climbed(model, source, executor, pilot, plan)
+        params = _at(result.params, few.mean)
+        result = replace(result, params=params)
+        dtype = self._dtype
+        self._keep(result, source, seed, quiet)
+        self._dtype = dtype
+        self._publish_params()
+
+    def _goes_on(self) -> bool:
+        """Whether the next fit begins where the last one ended.
+
+        In a stream not from a fit to few rows, which loses factors or noise: EM would not find
+        them again.
+        """
+        earlier: SecondMoments | None = getattr(self, "_moments", None)
+        many = earlier is not None and int(earlier.sums.rows) > self.n_features_in_
+        return bool(self.warm_start or (many and not self.heywood_.size))
+
+    def _continued(self, model: Mixture, pilot: Any) -> dict[str, Any]:
+        if not (self._goes_on() and hasattr(self, "_params") and self._fits(model)):
+            return {}
+        params = self._params
+        if model.family.fixed_means:  # type: ignore[attr-defined]
+            params = _at(params, np.zeros(self.n_features_in_))
+        return {"start": model.reframed(params, pilot)}
+
+    # ------------------------------------------------ results
+
+    def _tell(self, fit: Fit) -> None:
+        if self.heywood_.size:
+            names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
+            which = ", ".join(str(names[j]) for j in self.heywood_[:5])
+            more = " and others" if self.heywood_.size > 5 else ""
+            warn(
+                f"Heywood case: the factors explain columns {which}{more} wholly, whose noise is "
+                f"at the floor of {self.noise_floor:g} of their variance; see heywood_",
+                DegenerateWarning,
+            )
+            fit = replace(fit, events=tuple(e for e in fit.events if e.kind != "floor"))
+        super()._tell(fit)
+
+    def _rotated(self, loadings: Array) -> Rotation:
+        if self.rotation is None or loadings.shape[1] < 2:
+            identity = np.eye(loadings.shape[1])
+            return Rotation(loadings, identity, identity)
+        return ROTATIONS[self.rotation](loadings)
+
+    def _publish_factors(self, loadings: Array, noise: Array, covariance: Array) -> None:
+        rotation = self._rotated(loadings)
+        self._inverse_turn = np.linalg.inv(rotation.matrix).T
+        self.loadings_ = rotation.loadings.astype(self._dtype)
+        self.components_ = np.ascontiguousarray(self.loadings_.T)
+        self.noise_variance_ = noise.astype(self._dtype)
+        self.factor_correlations_ = rotation.correlations.astype(self._dtype)
+        turned = self._inverse_turn.T @ covariance @ self._inverse_turn
+        self.latent_covariance_ = turned.astype(self._dtype)
+        least = max(float(self.noise_floor), 1e-14)
+        self.heywood_ = np.flatnonzero(self._params.components.noise[0] <= least * (1 + 1e-9))
+
+    def _turn(self) -> Array | None:
+        return self._inverse_turn
+
+    @property
+    def loglike_(self) -> list[float]:
+        """Log-likelihood of the training rows after each iteration."""
+        if self._total is None:  # the rows of a stream are not kept
+            return []
+        return [value * self._total[1] for value in self.lower_bounds_]
+
+
+def _at(params: MixtureParams, mean: Array) -> MixtureParams:
+    """The same factors about another mean."""
+    old: FactorParams = params.components
+    frame = Frame(mean, old.frame.scale)
+    moved = FactorParams(frame, np.zeros_like(old.means), old.loadings, old.noise)
+    return MixtureParams(params.weights, moved)

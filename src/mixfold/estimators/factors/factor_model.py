@@ -1,0 +1,259 @@
+"""The shell of models with one component: PPCA and factor analysis."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from mixfold.contracts import Array, Pilot, Source
+from mixfold.engine.loop import Plan
+from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell import latents
+from mixfold.estimators.shell.fitting import FITTING_RULES
+from mixfold.estimators.shell.latents import LatentEstimator
+from mixfold.families.factor import FactorFamily
+from mixfold.families.factor.noise import Noise
+from mixfold.math.low_rank import low_rank
+from mixfold.models.factors import factor_use
+from mixfold.models.mixtures.mixture import Mixture
+
+
+class FactorModel(LatentEstimator):
+    """Base of PPCA and FactorAnalysis; ``n_components`` is the latent dimension."""
+
+    _constraints: ClassVar[rule.Constraints] = {
+        **FITTING_RULES,
+        "noise_floor": (rule.number(0),),
+    }
+    _stored: ClassVar[tuple[str, ...]] = (
+        "_params", "_holes", "_moments", "_batches", "n_components_", "_total", "converged_",
+        "stop_reason_", "n_iter_", "n_passes_", "lower_bound_", "lower_bounds_", "events_",
+        "_dtype", "_stream", "_schedule",
+    )  # fmt: skip
+
+    @property
+    def _size(self) -> int:
+        return 1
+
+    @abstractmethod
+    def _noise(self) -> Noise: ...
+
+    def _family(self, **changes: Any) -> FactorFamily:
+        family = FactorFamily(
+            floor=max(float(self.noise_floor), 1e-14),
+            factors=(self.n_components_,),
+            noise=self._noise(),
+            holes=getattr(self, "_holes", False),
+            fixed_means=self._uncentred,
+        )
+        return replace(family, **changes)
+
+    # whether the mean is zero by decree
+    _uncentred = False
+
+    def _model(self, n_features: int) -> Mixture:
+        return Mixture(1, self._family())
+
+    def _stream_model(self, n_features: int) -> Mixture:
+        return Mixture(1, self._family(expand=False, holes=True))
+
+    def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
+        return Plan(
+            tol=self.tol,
+            max_iter=self.max_iter if max_iter is None else max_iter,
+            n_candidates=1,
+            acceleration=self._acceleration(),
+            time_budget=self.time_budget,
+            seed=seed,
+        )
+
+    def _fits(self, model: Mixture) -> bool:
+        shape = (1, self.n_features_in_, self.n_components_)
+        components = self._params.components
+        # a fit about its mean says nothing about one about zero
+        about = not self._uncentred or not components.frame.leave(components.means).any()
+        return bool(components.loadings.shape == shape and about)
+
+    # ------------------------------------------------ how many factors
+
+    @abstractmethod
+    def _dimension(self, n_rows: int, n_features: int) -> int:
+        """``n_components`` as a number, for data of this shape."""
+
+    def _checked(self, wanted: int, n_rows: int, n_features: int) -> int:
+        """A number of factors that the data allow."""
+        if wanted > min(n_rows, n_features):
+            raise ValueError(
+                f"n_components={wanted} must be at most min(n_samples, n_features), with "
+                f"n_samples = {n_rows} rows of positive weight and n_features = {n_features}; "
+                "lower n_components"
+            )
+        return wanted
+
+    def _look(self, pilot: Pilot) -> None:
+        super()._look(pilot)
+        self.n_components_ = self._dimension(pilot.total_rows, self.n_features_in_)
+
+    # ------------------------------------------------ fitting
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, table, path or Dask collection
+            Rows are samples, columns features; NaN or null marks a missing entry.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or str, optional
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        source = self._open(X, reset=True, weight=sample_weight, min_rows=2)
+        self.__dict__.pop("_moments", None)
+        self._fit_source(source)
+        return self
+
+    @abstractmethod
+    def _fit_source(self, source: Source) -> None: ...
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Fit, then the expected latents of the rows."""
+        return self.fit(X, y, sample_weight).transform(X)
+
+    def _publish_params(self) -> None:
+        components = self._canonical().components
+        scale = components.frame.scale
+        self.mean_ = components.frame.leave(components.means[0]).astype(self._dtype)
+        loadings = components.loadings[0] * scale[:, None]
+        noise = components.noise[0] * scale**2
+        covariance = low_rank(components.loadings, components.noise).covariances[0]
+        self._publish_factors(loadings, noise, covariance)
+
+    @abstractmethod
+    def _publish_factors(self, loadings: Array, noise: Array, covariance: Array) -> None:
+        """Publish loadings (D, d), noise variances (D,), posterior covariance (d, d)."""
+
+    # ------------------------------------------------ latents
+
+    def transform(self, X: Any, return_cov: bool = False) -> Any:
+        """Expected latents of the rows: their posterior means.
+
+        Parameters
+        ----------
+        X : as in ``fit``
+        return_cov : bool, default=False
+            Also give the posterior covariance of the latents.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components)
+        covariance : ndarray of shape (n_components, n_components), only with ``return_cov``
+            The same for all complete rows. If any row has missing entries, one for each row:
+            (n_samples, n_components, n_components).
+        """
+        check_is_fitted(self)
+        turn = self._turn()
+        if not return_cov:
+            Z = np.concatenate(self._inferred(X, latents.alone))
+            return Z if turn is None else (Z @ turn).astype(Z.dtype)
+        parts = self._inferred(X, latents.with_covariances)
+        Z = np.concatenate([part[0] for part in parts])
+        if turn is not None:
+            Z = (Z @ turn).astype(Z.dtype)
+        covariances = [part[1] if turn is None else turn.T @ part[1] @ turn for part in parts]
+        if all(one.ndim == 2 for one in covariances):
+            return Z, covariances[0]
+        each = [
+            np.broadcast_to(one, (len(part[0]), *one.shape[-2:]))
+            for one, part in zip(covariances, parts, strict=True)
+        ]
+        return Z, np.concatenate(each)
+
+    def _turn(self) -> Array | None:
+        """T with published latents z T for canonical ones z; None if they are the same."""
+        return None
+
+    def _unturned(self, Z: Any) -> Array:
+        """Latents given by a user, in canonical coordinates."""
+        Z, turn = self._latent_rows(Z), self._turn()
+        return Z if turn is None else np.linalg.solve(turn.T, Z.T).T
+
+    def inverse_transform(self, Z: Any, method: str = "posterior") -> Array:
+        """Rows at given latents, without noise.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, n_components)
+            Any points of the latent space.
+        method : str, default='posterior'
+            'posterior': loadings_ z + mean_. 'least-squares' for PPCA, 'weighted' for factor
+            analysis, take Z as what ``transform`` returned and undo its shrinkage first, so that
+            the rows are those that ``reconstruct`` gives by the same method; for PPCA they are
+            the rows that scikit-learn's PCA reconstructs.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        if method not in self._inverse_methods:
+            names = " or ".join(repr(name) for name in self._inverse_methods)
+            raise ValueError(f"method must be {names}, got {method!r}")
+        Z = self._unturned(Z)
+        params = self._canonical()
+        if method != "posterior":
+            Z = factor_use.unshrunk(params, Z)
+        return factor_use.decode(params, Z, np.ones((len(Z), 1))).astype(self._dtype)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+        """Draw new rows.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState, Generator or None, default=None
+            None goes on with the estimator's own stream: each call gives new draws, and the
+            same sequence of calls after the same fit the same ones.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        rng = self._generator(n_samples, random_state)
+        X, _ = self._model(self.n_features_in_).sample(self._params, n_samples, rng)
+        return X.astype(self._dtype)
+
+    def get_covariance(self) -> Array:
+        """The covariance of a row, (n_features, n_features): made only when asked for."""
+        check_is_fitted(self)
+        components = self._params.components
+        scale = components.frame.scale
+        loadings = components.loadings[0] * scale[:, None]
+        return loadings @ loadings.T + np.diag(components.noise[0] * scale**2)
+
+    def get_precision(self) -> Array:
+        """The inverse of ``get_covariance``, by a factor of the size of the latents."""
+        check_is_fitted(self)
+        components = self._params.components
+        root = np.sqrt(components.noise[0]) * components.frame.scale
+        whiten = low_rank(components.loadings, components.noise).whiten[0] / components.frame.scale
+        return np.diag(1 / root**2) - whiten.T @ whiten
+
+    # ------------------------------------------------ files
+
+    def _check_state(self) -> None:
+        components = self._params.components
+        shape = (1, self.n_features_in_, self.n_components_)
+        if components.loadings.shape != shape or components.noise.shape != shape[:2]:
+            raise ValueError(
+                f"loadings of shape {components.loadings.shape} where {shape} is declared"
+            )
+        self._publish_params()

@@ -1,0 +1,109 @@
+"""Mixture of factor analysers."""
+
+from __future__ import annotations
+
+from mixfold.contracts import Array
+from mixfold.estimators.factors.factor_mixture import FactorMixture
+from mixfold.families.factor.noise import DiagonalNoise, Noise
+
+
+class MixtureOfFactorAnalyzers(FactorMixture):
+    """Mixture of factor analysers (MFA) by maximum likelihood: clusters with factors of their own.
+
+    The generative model of a row x, with K components of d factors each, is
+
+        k ~ weights,   z ~ N(0, I_d)
+        x | z, k ~ N(loadings[k] z + means[k], diag(noise_variance[k]))
+
+    so that each component is a Gaussian with a covariance of rank d plus noise of its own in every
+    column: between the diagonal and the full covariances of :class:`GaussianMixture`, and far fewer
+    parameters than the full ones when there are many columns. The units of the columns do not
+    matter. With one component it is factor analysis; ``tied=('noise',)`` is the mixture of
+    Ghahramani and Hinton [1]_, and the other choices give the parsimonious mixtures of [2]_.
+
+    NaN entries are missing (at random) and integrated out; rows may weigh; components of some rows
+    may be known; X may be an array, a sparse matrix, a pandas, polars or Arrow table, a ``.npy``,
+    Parquet or CSV file (or a folder of them) larger than memory, or a Dask collection. No matrix of
+    size n_features x n_features is ever made.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of components K.
+    n_factors : int or sequence of int, default=1
+        Latent dimension d, for all components or one for each. 0 makes spheres.
+    tied : tuple of str, default=()
+        What the components share: 'loadings', 'noise', or both.
+    tol : float, default=1e-6
+        The fit ends when the gain of all steps to come is projected to be less, in log-likelihood
+        per row (per unit of weight).
+    noise_floor : float, default=1e-6
+        Smallest noise variance, relative to the variance of its column.
+    max_iter : int, default=500
+        Iterations per start.
+    n_init : int, default=1
+        Starts that are followed to the end; the best is kept.
+    init_params : {'kmeans', 'subspaces', 'k-means++', 'random_from_data'}, default='kmeans'
+        How rows of a sample are first shared: 'kmeans' on the columns and on principal axes,
+        'subspaces' by distance to planes through random rows (for components that cross each
+        other), the others by distance to rows. 'kmeans' and 'subspaces' compare a few starts.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed; the same seed gives the same result for any number of threads or workers.
+    warm_start : bool, default=False
+        Start the next fit from the last one.
+    verbose : int, default=0
+        1 reports progress, 2 every iteration.
+    verbose_interval : int, default=10
+        Iterations between two lines of a log.
+    acceleration : {'auto', 'quasi-newton', 'squarem'} or None, default='auto'
+        How EM is sped up; None is plain EM. The likelihood never falls.
+    executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
+        Where the rows are visited.
+    n_jobs : int, default=None
+        Number of threads; None means all cores.
+    time_budget : float, default=None
+        Seconds after which the best result so far is returned.
+    checkpoint : path, default=None
+        File in which the fit is kept and from which it goes on if interrupted.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+    means_ : ndarray of shape (n_components, n_features)
+    loadings_ : ndarray of shape (n_components, n_features, n_factors)
+        Orthogonal columns in units of the noise, longest first, the largest entry of each positive.
+    noise_variance_ : ndarray of shape (n_components, n_features)
+    latent_covariances_ : ndarray of shape (n_components, n_factors, n_factors)
+        Of the latents given a complete row.
+    converged_, stop_reason_, n_iter_, n_passes_, lower_bound_, lower_bounds_, events_
+        As in :class:`GaussianMixture`.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    .. [1] Ghahramani, Hinton. The EM algorithm for mixtures of factor analyzers. University of
+       Toronto, CRG-TR-96-1, 1997.
+    .. [2] McNicholas, Murphy. Parsimonious Gaussian mixture models. Statistics and Computing 18,
+       2008.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixfold import MixtureOfFactorAnalyzers
+    >>> rng = np.random.default_rng(0)
+    >>> t = rng.normal(size=(400, 1))
+    >>> X = np.where(np.arange(400)[:, None] < 200, t * [2, 2, 0], t * [0, 2, -2] + 6)
+    >>> X = X + rng.normal(size=X.shape) * [0.1, 0.3, 0.5]
+    >>> mixture = MixtureOfFactorAnalyzers(2, 1, tied=("noise",), random_state=0).fit(X)
+    >>> np.sqrt(mixture.noise_variance_[0]).round(1)
+    array([0.1, 0.3, 0.5])
+    >>> mixture.weights_.round(2)
+    array([0.5, 0.5])
+    """
+
+    def _noise(self, tied: bool) -> Noise:
+        return DiagonalNoise(tied)
+
+    def _published_noise(self, noise: Array) -> Array:
+        return noise

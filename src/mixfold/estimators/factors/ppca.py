@@ -1,0 +1,305 @@
+"""Probabilistic principal component analysis."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from mixfold.contracts import Array, Event, Source
+from mixfold.engine.random import seed_from
+from mixfold.estimators.factors.axis_search import AxisSearch
+from mixfold.estimators.factors.exact_streams import ExactStream
+from mixfold.estimators.factors.factor_model import FactorModel
+from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell.base import DegenerateWarning, warn
+from mixfold.families.factor.noise import IsotropicNoise, Noise
+from mixfold.math.principal import orthonormal
+from mixfold.math.spectrum import EveryAxis, Rule, dimension_rule
+from mixfold.models.factors.ppca import closed_form, log_likelihood_of
+from mixfold.models.factors.spectral import SOLVERS, Spectrum, from_moments, principal_axes
+from mixfold.models.factors.spectral_sums import MissingEntries, SecondMoments
+
+_NO_NOISE = (
+    "the axes leave no noise but the floor of {:g} relative to the mean variance of the columns: "
+    "fewer n_components explain all of it, or columns of small units are drowned by others (scale "
+    "them)"
+)
+
+
+def _is_share(value: Any) -> bool:
+    real = isinstance(value, Real) and not isinstance(value, bool | Integral)
+    return real and 0 < float(value) <= 1
+
+
+class PPCA(AxisSearch, ExactStream):
+    """Probabilistic principal component analysis by maximum likelihood.
+
+    The generative model of a row x with d latents z is
+
+        z ~ N(0, I_d),   x | z ~ N(loadings z + mean, noise_variance I)
+
+    Its maximum-likelihood axes are the principal axes, so this is PCA with a likelihood: rows may
+    have missing entries, uncertainty is known, new rows can be drawn and odd ones found. Complete
+    data are solved in closed form (covariance, Gram matrix or block Lanczos, by the shape of the
+    table; sparse data are never made dense); with NaN entries EM is used, which integrates them
+    out. Rows may weigh, and X may be an array, a sparse matrix, a pandas, polars or Arrow table,
+    a ``.npy``, Parquet or CSV file (or a folder of them) larger than memory, or a Dask collection.
+
+    Parameters
+    ----------
+    n_components : int, float, 'bic', 'mle' or None, default=None
+        Number of latents d. A float is a share of the variance to retain: the fewest axes that
+        hold it. 'bic' takes the lowest Bayesian information criterion, 'mle' the highest evidence
+        (Minka; complete data only). None keeps every axis that has variance but the last one.
+    center : bool, default=True
+        False: the mean is zero and the axes are those of the second moments.
+    solver : {'auto', 'covariance', 'gram', 'randomized', 'em'}, default='auto'
+        'auto': closed form by the cheapest solver, EM if entries are missing.
+    tol : float, default=1e-6
+        EM ends when the gain of all steps to come is projected to be less, in log-likelihood per
+        row (per unit of weight).
+    noise_floor : float, default=1e-12
+        Smallest noise variance, relative to the mean variance of the columns.
+    max_iter : int, default=500
+        Iterations of EM.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed; the same seed gives the same result for any number of threads or workers.
+    warm_start : bool, default=False
+        Start the next fit by EM from the last one.
+    verbose : int, default=0
+        1 reports progress, 2 every iteration.
+    verbose_interval : int, default=10
+        Iterations between two lines of a log.
+    acceleration : {'auto', 'quasi-newton', 'squarem'} or None, default='auto'
+        How EM is sped up; None is plain EM. The likelihood never falls.
+    executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
+        Where the rows are visited.
+    n_jobs : int, default=None
+        Number of threads; None means all cores.
+    time_budget : float, default=None
+        Seconds after which EM returns the best so far (each fit, where the number of latents is
+        searched for with missing entries).
+    checkpoint : path, default=None
+        File in which EM is kept and from which it goes on if interrupted.
+
+    Attributes
+    ----------
+    n_components_ : int
+    mean_ : ndarray of shape (n_features,)
+    components_ : ndarray of shape (n_components_, n_features)
+        Principal axes: orthonormal rows, the largest entry of each positive.
+    loadings_ : ndarray of shape (n_features, n_components_)
+        The axes times the root of their variance beyond the noise.
+    noise_variance_ : float
+    explained_variance_ : ndarray of shape (n_components_,)
+        Variance along each axis (divided by the weight of the rows, as maximum likelihood does,
+        not by n_samples - 1).
+    explained_variance_ratio_ : ndarray of shape (n_components_,)
+    latent_covariance_ : ndarray of shape (n_components_, n_components_)
+        Of the latents given a complete row.
+    solver_ : str
+        The solver that was used.
+    converged_, stop_reason_, n_iter_, n_passes_, lower_bound_, lower_bounds_, events_
+        As in :class:`GaussianMixture`.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    .. [1] Tipping, Bishop. Probabilistic principal component analysis. JRSS B 61, 1999.
+    .. [2] Minka. Automatic choice of dimensionality for PCA. NIPS 13, 2000.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixfold import PPCA
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 2)) @ rng.normal(size=(2, 5)) + 0.1 * rng.normal(size=(200, 5))
+    >>> PPCA("bic").fit(X).n_components_
+    2
+    >>> X[::3, 1] = np.nan
+    >>> ppca = PPCA(2).fit(X)
+    >>> round(float(np.sqrt(ppca.noise_variance_)), 1)
+    0.1
+    >>> ppca.impute(X[:1]).shape, ppca.transform(X, return_cov=True)[1].shape
+    ((1, 5), (200, 2, 2))
+
+    A point of the latent space as a row, and rows without their noise:
+
+    >>> one = ppca.inverse_transform([[1.0, -1.0]])
+    >>> denoised = ppca.reconstruct(X)
+    """
+
+    _methods: ClassVar[tuple[str, ...]] = ("posterior", "least-squares")
+    _constraints: ClassVar[rule.Constraints] = {
+        **FactorModel._constraints,
+        "n_components": (
+            rule.nothing(), rule.integer(1), rule.one_of(["bic", "mle"]),
+            rule.Rule("a share of the variance, a float above 0 and up to 1.0", _is_share),
+        ),
+        "center": (rule.boolean(),),
+        "solver": (rule.one_of([*SOLVERS, "em"]),),
+    }  # fmt: skip
+    _stored: ClassVar[tuple[str, ...]] = (*FactorModel._stored, "solver_")
+
+    def __init__(
+        self,
+        n_components: Any = None,
+        *,
+        center: bool = True,
+        solver: str = "auto",
+        tol: float = 1e-6,
+        noise_floor: float = 1e-12,
+        max_iter: int = 500,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        verbose_interval: int = 10,
+        acceleration: str | None = "auto",
+        executor: Any = "threads",
+        n_jobs: int | None = None,
+        time_budget: float | None = None,
+        checkpoint: Any = None,
+    ) -> None:
+        self.n_components = n_components
+        self.center = center
+        self.solver = solver
+        self.tol = tol
+        self.noise_floor = noise_floor
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
+        self.acceleration = acceleration
+        self.executor = executor
+        self.n_jobs = n_jobs
+        self.time_budget = time_budget
+        self.checkpoint = checkpoint
+
+    @property
+    def _uncentred(self) -> bool:  # type: ignore[override]
+        return not self.center
+
+    def _noise(self) -> Noise:
+        return IsotropicNoise()
+
+    # ------------------------------------------------ how many axes
+
+    def _wanted(self, n_rows: int, n_features: int) -> int | Rule:
+        """A number of axes, or the rule that decides it."""
+        if self.n_components is None:
+            return EveryAxis()
+        if isinstance(self.n_components, Integral):
+            return self._checked(int(self.n_components), n_rows, n_features)
+        return dimension_rule(self.n_components)
+
+    def _dimension(self, n_rows: int, n_features: int) -> int:
+        if self.n_components is None:
+            return max(1, min(n_rows, n_features) - 1)
+        wanted = self._wanted(n_rows, n_features)
+        if isinstance(wanted, int):
+            return wanted
+        if not hasattr(self, "_tried"):  # only a search knows
+            raise ValueError(
+                f"n_components={self.n_components!r} cannot be chosen in a stream with missing "
+                "entries or more than 2000 columns; give a whole number"
+            )
+        return int(self._tried)
+
+    # ------------------------------------------------ fitting
+
+    def _fit_source(self, source: Source) -> None:
+        if self.solver != "em":
+            try:
+                self._fit_closed(source)
+                return
+            except MissingEntries:
+                if self.solver != "auto":
+                    raise ValueError(
+                        f"solver={self.solver!r} needs complete data, and X has missing entries; "
+                        "use solver='auto' or 'em'"
+                    ) from None
+        self.solver_ = "em"
+        if self.n_components is None or isinstance(self.n_components, Integral):
+            self._fit(source)
+        else:
+            self._search(source)
+
+    def _fit_closed(self, source: Source) -> None:
+        executor, seed = self._executor(source), seed_from(self.random_state)
+        # a file that was not counted may have as many rows as it likes
+        n_rows = source.n_samples or source.n_features + 1
+        wanted = self._wanted(n_rows, source.n_features)
+        spectrum = principal_axes(
+            source, executor, wanted, rng=np.random.default_rng(seed % 2**63), center=self.center,
+            solver=self.solver,
+        )  # fmt: skip
+        self._dtype = source.dtype.name
+        self._stream = (seed, 0)
+        self._take_spectrum(spectrum)
+        self._warn(spectrum)
+
+    def _take_spectrum(self, spectrum: Spectrum) -> None:
+        """The fit in closed form."""
+        if len(spectrum.values) == 0:
+            raise ValueError(
+                f"all rows are the same, so n_components={self.n_components!r} cannot be chosen; "
+                "give a whole number, or other rows"
+            )
+        if isinstance(self.n_components, Integral):
+            self._checked(len(spectrum.values), spectrum.n_rows, self.n_features_in_)
+        self.n_components_ = len(spectrum.values)
+        self._holes, self._climb = False, None
+        self.__dict__.pop("_schedule", None)
+        floor = max(float(self.noise_floor), 1e-14)
+        self._params = closed_form(spectrum, floor)
+        per_row = log_likelihood_of(spectrum, floor)
+        self._total = (per_row * spectrum.weight, spectrum.weight, 0.0)
+        self.solver_, self.events_ = spectrum.solver, []
+        if self._params.components.noise[0, 0] <= floor * (1 + 1e-9):
+            self.events_ = [Event("floor", _NO_NOISE.format(floor), 1, 0)]
+        self.lower_bound_, self.lower_bounds_ = per_row, [per_row]
+        self.n_iter_, self.n_passes_ = 1, spectrum.passes
+        self.converged_ = spectrum.converged
+        self.stop_reason_ = "converged" if spectrum.converged else "max_iter"
+        self._publish_params()
+
+    def _warn(self, spectrum: Spectrum) -> None:
+        """What a user should know of a fit in closed form."""
+        if self.events_ and len(spectrum.values) < self.n_features_in_:
+            warn(self.events_[0].message, DegenerateWarning)
+        if not spectrum.converged:
+            warn(
+                "the last axes are less exact than asked for: their eigenvalues hardly differ from "
+                "the next ones; ask for fewer n_components, or use solver='covariance' or 'gram'",
+                ConvergenceWarning,
+            )
+
+    def _step(self, source: Source, first: bool) -> None:
+        self.solver_ = "em"
+        super()._step(source, first)
+
+    def _take_moments(self, moments: SecondMoments) -> None:
+        wanted = self._wanted(self.n_features_in_ + 1, self.n_features_in_)
+        spectrum = from_moments(moments, wanted, self.center)
+        # the first batches may have fewer rows than axes are wanted
+        self._take_spectrum(replace(spectrum, n_rows=max(spectrum.n_rows, len(spectrum.values))))
+
+    # ------------------------------------------------ results
+
+    def _publish_factors(self, loadings: Array, noise: Array, covariance: Array) -> None:
+        lengths = np.sqrt((loadings**2).sum(axis=0))
+        variance = lengths**2 + noise[0]
+        total = variance.sum() + noise[0] * (len(loadings) - len(lengths))
+        axes = orthonormal(loadings)
+        self.components_ = np.ascontiguousarray(axes.T).astype(self._dtype)
+        self.loadings_ = loadings.astype(self._dtype)
+        self.noise_variance_ = float(noise[0])
+        self.explained_variance_ = variance.astype(self._dtype)
+        self.explained_variance_ratio_ = (variance / total).astype(self._dtype)
+        self.latent_covariance_ = covariance.astype(self._dtype)

@@ -1,0 +1,462 @@
+"""Kernel principal component analysis with a likelihood, for many rows and for streams."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
+
+from mixfold.contracts import Array, Block
+from mixfold.estimators.kernels.kernel_rows import complete_entries, knows_its_kernel
+from mixfold.estimators.kernels.kernel_streams import KernelStream
+from mixfold.estimators.mixtures.answers import shaped
+from mixfold.models.factors.spectral_sums import complete_rows
+from mixfold.models.kernels.axes import eigenvectors
+from mixfold.models.kernels.preimage import PreImages, pre_images
+from mixfold.models.kernels.projectors import DualProjector, PrimalProjector, Projector
+
+# rows by whose scores rows are found for other scores
+_ANCHORS = 1000
+
+
+class KernelPCA(KernelStream):
+    """Kernel PCA with a likelihood, exact for tens of thousands of rows, in batches or streams.
+
+    The features phi(x) of a row, of which a kernel k(x, y) gives the scalar products, follow
+    probabilistic PCA:
+
+        z ~ N(0, I_d),   phi(x) | z ~ N(W z + mean, noise_variance I)
+
+    whose axes are eigenvectors of the centred kernel matrix. EM for this model is a power
+    iteration (Rosipal and Girolami): ``solver='em'``. The default keeps what the earlier steps have
+    seen (block Lanczos), which gives the same axes, exact and in order, in far fewer products with
+    the kernel matrix. Its tiles are computed when they are needed and kept while ``cache_size``
+    lasts, so the matrix never has to fit into memory. With ``landmarks`` (Nystroem) rows may be as
+    many as one likes: they are visited once or twice, in a file or on a cluster.
+
+    Parameters
+    ----------
+    n_components : int or None, default=2
+        Number of axes. None keeps all that have variance. Axes without variance are left out:
+        ``n_components_`` may be less.
+    kernel : str or callable, default='rbf'
+        'linear', 'rbf', 'poly', 'cosine', 'laplacian', 'precomputed' (X is the kernel matrix), or a
+        function of two matrices of n and m rows that gives (n, m) products.
+    gamma : float, 'scale' or None, default=None
+        Of 'rbf', 'laplacian' and 'poly'. None is 1 / n_features; 'scale' also divides by the
+        variance of all entries (with landmarks: of theirs).
+    degree : int, default=3
+        Of 'poly'.
+    coef0 : float, default=1.0
+        Constant of 'poly', not negative.
+    landmarks : int, array of shape (n_landmarks, n_features) or None, default=None
+        Features are replaced by their projections on those of the landmarks: so many rows drawn
+        uniformly, or the rows given. Exact if all rows are landmarks.
+    solver : str, default='auto'
+        'krylov' (block Lanczos), 'chebyshev' (filtered subspace; slower, less memory), 'dense'
+        (the whole matrix), 'em', or 'primal' (covariance of coordinates: linear kernel or
+        landmarks). 'auto' is 'primal' where it can be, 'dense' for a few hundred rows or nearly as
+        many axes as rows, else 'krylov'.
+    scale : {'scores', 'latent', 'white'}, default='scores'
+        What ``transform`` gives: the scores of kernel PCA; posterior means of z, shrunk by the
+        noise; or scores of unit variance.
+    noise_variance : float or None, default=None
+        Variance of the features in each direction beside the axes. None takes the mean of what the
+        axes leave (over n_samples - 1 directions where the space has no bound).
+    tol : float, default=1e-6
+        Largest residual of an eigenpair relative to its eigenvalue (at least 1e-5 for float32
+        data).
+    max_iter : int, default=100
+        Iterations: products of the kernel matrix with as many vectors as there are axes ('krylov'),
+        filters of eight of them ('chebyshev'), or steps ('em').
+    cache_size : float, default=1000
+        Megabytes of the kernel matrix that are kept; the rest is computed again for each product.
+    forgetting : float, default=1.0
+        By how much earlier batches are multiplied when ``partial_fit`` meets a new one; only where
+        sums are kept instead of rows (with landmarks or the linear kernel).
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of landmarks and of the directions with which a solver begins; the same seed gives the
+        same result for any number of threads.
+    warm_start : bool, default=False
+        Start the next fit from the axes of the last one, if it has as many rows.
+    verbose : int, default=0
+        1 reports progress.
+    executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
+        Where the tiles are computed and rows are visited.
+    n_jobs : int, default=None
+        Number of threads; None means all cores.
+    time_budget : float, default=None
+        Seconds after which a solver of the kernel matrix returns the best axes so far.
+
+    Attributes
+    ----------
+    n_components_ : int
+    eigenvalues_ : ndarray of shape (n_components_,)
+        Of the centred kernel matrix; with weights that of the rows that have one, by weights of
+        mean one.
+    eigenvectors_ : ndarray of shape (n_samples, n_components_)
+        The same, unit columns; only where there was a kernel matrix (not with 'primal'). Rows of
+        weight zero are left out (zero with 'precomputed').
+    explained_variance_ : ndarray of shape (n_components_,)
+        Variance of the scores: eigenvalues over rows.
+    explained_variance_ratio_ : ndarray of shape (n_components_,)
+        Its share in the variance of the features, not only of the axes that were kept.
+    noise_variance_ : float
+    gamma_ : float or None
+        That of the kernel, if it has one.
+    solver_ : str
+        The solver that was used.
+    n_iter_ : int
+        Iterations of the solver.
+    n_passes_ : int
+        Passes over the kernel matrix, or over the rows.
+    converged_ : bool
+    stop_reason_ : str
+        'converged', 'max_iter' or 'time_budget'.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    .. [1] Schoelkopf, Smola, Mueller. Nonlinear component analysis as a kernel eigenvalue problem.
+       Neural Computation 10, 1998.
+    .. [2] Rosipal, Girolami. An expectation-maximization approach to nonlinear component analysis.
+       Neural Computation 13, 2001.
+    .. [3] Tipping, Bishop. Probabilistic principal component analysis. JRSS B 61, 1999.
+
+    Examples
+    --------
+    Two rings, which no straight line separates:
+
+    >>> import numpy as np
+    >>> from mixfold import KernelPCA
+    >>> rng = np.random.default_rng(0)
+    >>> angle, radius = rng.uniform(0, 7, 600), np.repeat([1.0, 3.0], 300)
+    >>> X = radius[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    >>> X += 0.1 * rng.normal(size=X.shape)
+    >>> model = KernelPCA(2, gamma=0.5, random_state=0)
+    >>> Z = model.fit_transform(X)
+    >>> bool(Z[:300, 0].min() > Z[300:, 0].max())
+    True
+
+    New rows, how unusual they are, and the same in batches:
+
+    >>> model.score_samples([[0.0, 1.0], [9.0, 9.0]]).argmin()
+    np.int64(1)
+    >>> stream = KernelPCA(2, gamma=0.5, random_state=0)
+    >>> for batch in np.array_split(X, 3):
+    ...     stream = stream.partial_fit(batch)
+    >>> bool(np.allclose(stream.eigenvalues_, model.eigenvalues_))
+    True
+    """
+
+    _stored: ClassVar[tuple[str, ...]] = (
+        "_projector", "_seed", "_total_weight", "_moments", "_buffer", "_batches", "solver_",
+        "n_iter_", "n_passes_", "stop_reason_",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        n_components: int | None = 2,
+        *,
+        kernel: str | Callable[[Any, Any], Any] = "rbf",
+        gamma: Any = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        landmarks: Any = None,
+        solver: str = "auto",
+        scale: str = "scores",
+        noise_variance: float | None = None,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        cache_size: float = 1000,
+        forgetting: float = 1.0,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        executor: Any = "threads",
+        n_jobs: int | None = None,
+        time_budget: float | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.landmarks = landmarks
+        self.solver = solver
+        self.scale = scale
+        self.noise_variance = noise_variance
+        self.tol = tol
+        self.max_iter = max_iter
+        self.cache_size = cache_size
+        self.forgetting = forgetting
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.executor = executor
+        self.n_jobs = n_jobs
+        self.time_budget = time_budget
+
+    # ------------------------------------------------ fitting
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the axes.
+
+        Parameters
+        ----------
+        X : array, sparse matrix, table, path or Dask collection of shape (n_samples, n_features)
+            Rows without missing entries; the kernel matrix if kernel='precomputed'.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or str, default=None
+            Weights of the rows (or the column that holds them): for the axes, scores and
+            ``explained_variance_`` 2 counts as two equal rows, and 0 as none. (Where the space has
+            no bound, the noise is spread over the rows as they are: densities differ.)
+
+        Returns
+        -------
+        self
+        """
+        self._fitted(X, sample_weight)
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Fit, and give what ``transform`` gives of the same rows, without another kernel matrix.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``fit``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components_)
+        """
+        scores = self._fitted(X, sample_weight)
+        if scores is None:
+            return self.transform(X)
+        return np.asarray((scores * self._factor()).astype(self._dtype))
+
+    def _fitted(self, X: Any, sample_weight: Any) -> Array | None:
+        self._check_parameters()
+        self._check_choices()
+        source = self._open(X, reset=True, weight=sample_weight, min_rows=2)
+        self._begin()
+        self._dtype = source.dtype.name
+        with complete_entries():
+            if self._by_rows(source):
+                return self._fit_rows(source)
+            self._fit_coordinates(source)
+        return None
+
+    # ------------------------------------------------ asking
+
+    def transform(self, X: Any) -> Array:
+        """Scores, latents or whitened scores of rows, by ``scale``.
+
+        Parameters
+        ----------
+        X : as in ``fit``
+            With kernel='precomputed', products with the rows of the fit.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components_)
+        """
+        check_is_fitted(self)
+        with complete_entries():
+            return self._stacked(X, _Scores(self._projector, self._factor()))
+
+    def _factor(self) -> Array:
+        """What scores are multiplied by (d,)."""
+        axes = self._projector.axes
+        if self.scale == "latent":
+            return axes.shrinkage()
+        return 1 / np.sqrt(axes.variances) if self.scale == "white" else np.ones(len(axes.values))
+
+    @available_if(knows_its_kernel)
+    def score_samples(self, X: Any) -> Array:
+        """Log density of the features of each row: the lower, the more unusual.
+
+        Not with kernel='precomputed', where ``reconstruction_error`` does it.
+
+        Parameters
+        ----------
+        X : as in ``transform``
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._measured(X, None, density=True)
+
+    @property
+    def _densities_compare(self) -> bool:
+        """Whether models of different rows have densities in the same space."""
+        return self.kernel in ("linear", "poly", "cosine")
+
+    @available_if(knows_its_kernel)
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Mean log density of the features of the rows (per unit of weight).
+
+        It compares models of the same kernel: another kernel (or gamma) has other features.
+        """
+        each = np.asarray(self.score_samples(X), np.float64)
+        return float(np.average(each, weights=sample_weight))
+
+    def reconstruction_error(self, X: Any, diagonal: Any = None) -> Array:
+        """Squared distance of the features of each row from the plane of the axes.
+
+        A measure of novelty that does without a variance of the noise.
+
+        Parameters
+        ----------
+        X : as in ``transform``
+        diagonal : array-like of shape (n_samples,), default=None
+            k(x, x) of each row, needed if (and only if) kernel='precomputed'.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        given = self.kernel == "precomputed"
+        if given and diagonal is None:
+            raise ValueError(
+                "with kernel='precomputed' the products of rows with themselves, k(x, x), are not "
+                "known: give them as diagonal"
+            )
+        if not given and diagonal is not None:
+            raise ValueError("diagonal is computed by the kernel: leave it out")
+        own = None if diagonal is None else column_or_1d(diagonal, dtype=float)
+        return self._measured(X, own, density=False)
+
+    def _measured(self, X: Any, diagonal: Array | None, density: bool) -> Array:
+        check_is_fitted(self)
+        with complete_entries():
+            return self._stacked(X, _Measure(self._projector, diagonal, density))
+
+    @available_if(knows_its_kernel)
+    def inverse_transform(self, Z: Any) -> Array:
+        """Rows whose ``transform`` is about Z.
+
+        Exact with the linear kernel (the nearest rows of the plane of the axes). Else by kernel
+        ridge regression from the scores of up to 1000 of the rows that are kept (or of the
+        landmarks) to these rows; its width and ridge are chosen by generalised cross-validation
+        in units of the scores. It is fitted when it is first asked for, also after loading a file:
+        a model that is never asked does not pay for it.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n_samples, n_components_)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        Z = check_array(Z, dtype=[np.float64, np.float32], input_name="Z", ensure_min_features=0)
+        if Z.shape[1] != self.n_components_:
+            raise ValueError(
+                f"Z must have a column for each axis, {self.n_components_}; got {Z.shape[1]}"
+            )
+        factor = self._factor()
+        scores = Z * np.divide(1.0, factor, out=np.zeros_like(factor), where=factor > 0)
+        plane = self._projector.plane()
+        if plane is not None:
+            return np.asarray((scores @ plane[0].T + plane[1]).astype(Z.dtype))
+        return self._regression()(np.asarray(scores, np.float64)).astype(Z.dtype)
+
+    def _regression(self) -> PreImages:
+        known: PreImages | None = getattr(self, "_pre_images", None)
+        if known is not None:
+            return known
+        assert self._projector.rows is not None
+        rows = self._projector.rows.matrix
+        if rows.shape[0] > _ANCHORS:
+            rng = np.random.default_rng(self._seed % 2**63)
+            rows = rows[np.sort(rng.choice(rows.shape[0], _ANCHORS, replace=False))]
+        self._pre_images = pre_images(self._projector.scores(rows), rows)
+        return self._pre_images
+
+    @property
+    def eigenvectors_(self) -> Array:
+        """Of the centred kernel matrix, (n_samples, n_components_)."""
+        projector = getattr(self, "_projector", None)
+        if not isinstance(projector, DualProjector):
+            raise AttributeError("eigenvectors_ is there after a fit by the kernel matrix only")
+        return eigenvectors(projector.axes)
+
+    # ------------------------------------------------ scikit-learn and files
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_components_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_projector")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to a file that holds data only, never code.
+
+        Load it with ``mixfold.load(path)``. A kernel that is a function cannot be written.
+        """
+        if callable(self.kernel):
+            raise ValueError(
+                "a kernel that is a function cannot be saved, as a model file holds no code; use a "
+                "named kernel, or keep the function and fit kernel='precomputed'"
+            )
+        super().save(path)
+
+    def _summary(self) -> dict[str, Any]:
+        return {
+            "axes": self.n_components_,
+            "explained variance": float(np.sum(self.explained_variance_ratio_)),
+            "solver": self.solver_,
+            "converged": self.converged_,
+        }
+
+    def _check_state(self) -> None:
+        projector = self._projector
+        if not isinstance(projector, DualProjector | PrimalProjector):
+            raise TypeError(f"a {type(projector).__name__} is no projector")
+        self._publish(projector)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scores:
+    """The task of a pass: scores of a block, times a factor; picklable."""
+
+    projector: Projector
+    factor: Array
+
+    def __call__(self, block: Block) -> Array:
+        return shaped(self.projector.scores(complete_rows(block)) * self.factor, block)
+
+
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """The task of a pass: log densities or distances of a block; picklable."""
+
+    projector: Projector
+    diagonal: Array | None
+    density: bool
+
+    def __call__(self, block: Block) -> Array:
+        own = None if self.diagonal is None else self.diagonal[block.rows]
+        scores, squares = self.projector.scores_and_squares(complete_rows(block), own)
+        if self.density:
+            return shaped(self.projector.axes.log_density(scores, squares), block)
+        return shaped(np.maximum(squares - (scores**2).sum(axis=1), 0.0), block)

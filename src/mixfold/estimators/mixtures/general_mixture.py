@@ -1,0 +1,389 @@
+"""Mixture: any family of components, any prior of the weights, any inference."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from mixfold.contracts import Array, Pilot
+from mixfold.estimators.mixtures.bayes_answers import typed
+from mixfold.estimators.mixtures.chains import SamplingEstimator
+from mixfold.estimators.mixtures.family_choice import (
+    by_part,
+    chosen_family,
+    informed,
+    signature,
+    some_columns,
+    with_choice,
+    without_empty_parts,
+)
+from mixfold.estimators.mixtures.mixture_rules import (
+    LEGAL,
+    check_together,
+    takes,
+    weights_name,
+    without_priors,
+)
+from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell.fitting import FITTING_RULES
+from mixfold.families.conjugate import ConjugateFamily
+from mixfold.mixing.dirichlet import SymmetricDirichlet
+from mixfold.mixing.fixed import FixedWeights
+from mixfold.mixing.free import FreeWeights
+from mixfold.mixing.protocol import Mixing
+from mixfold.mixing.sticks import StickBreaking
+from mixfold.models.mixtures.bayes_mixture import BayesMixture
+from mixfold.models.mixtures.inference import INFERENCES
+from mixfold.models.mixtures.mixture import Mixture as MixtureModel
+from mixfold.models.mixtures.starts import STARTS
+
+# attributes that some families or priors have and others have not
+_NOT_OF_ALL = (
+    "covariances_", "probabilities_", "rates_", "parameters_", "counts_", "active_",
+    "effective_components_", "alpha_",
+)  # fmt: skip
+
+
+class GeneralMixture(SamplingEstimator):
+    """What :class:`Mixture` and its presets share; subclasses say which family is meant."""
+
+    _constraints: ClassVar[rule.Constraints] = {
+        **FITTING_RULES,
+        "n_components": (rule.integer(1),),
+        "inference": (rule.one_of(LEGAL),),
+        "alpha": (rule.number(0, open_end=True), rule.one_of(["learn"])),
+        "learn_prior": (rule.boolean(),),
+        "n_init": (rule.integer(1),),
+        "init_params": (rule.one_of(["auto", *STARTS]),),
+        "merge_split": (rule.boolean(),),
+        "batch_size": (rule.nothing(), rule.integer(1)),
+        "total_weight": (rule.nothing(), rule.number(0, open_end=True)),
+        "n_chains": (rule.integer(1),),
+        "n_draws": (rule.integer(1),),
+        "burn_in": (rule.integer(0),),
+        "thin": (rule.integer(1),),
+    }
+    _shape_names: ClassVar[str] = "n_components, family or inference"
+    _stored: ClassVar[tuple[str, ...]] = (
+        "_params", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_", "lower_bound_",
+        "lower_bounds_", "events_", "evidence_bound_", "_dtype", "_stream", "_schedule",
+        "_labelled", "_maxima", "labels_", "n_clusters_", "traces_", "_draws",
+        "_label_draws",
+    )  # fmt: skip
+
+    @abstractmethod
+    def _chosen(self) -> Any:
+        """The family as the user names it."""
+
+    # ------------------------------------------------ the model
+
+    def _weights_name(self) -> str:
+        return weights_name(self.weights, self.inference)
+
+    def _mixing(self) -> Mixing[Any]:
+        name = self._weights_name()
+        if name == "fixed":
+            return FixedWeights(np.asarray(self.weights, dtype=float).tolist())
+        if name == "ml":
+            return FreeWeights()
+        learn = self.alpha == "learn"
+        alpha = 1.0 if learn else float(self.alpha)
+        if name == "dirichlet":
+            return SymmetricDirichlet(alpha, learn)
+        # samplers may not put the sticks in another order, and a process has none
+        return StickBreaking(alpha, learn, reorder=self.inference in ("em", "vb"))
+
+    def _options(self) -> dict[str, Any]:
+        """Settings of the family and of its prior, together."""
+        options = dict(self.family_options or {})
+        prior = {} if self.prior in (None, "default") else dict(self.prior)
+        if isinstance(self._chosen(), str):
+            return {**options, **prior}
+        return {n: {**options.get(n, {}), **prior.get(n, {})} for n in {*options, *prior}}
+
+    def _family(self, n_features: int) -> ConjugateFamily:
+        names = getattr(self, "feature_names_in_", None)
+        family = chosen_family(self._chosen(), self._options(), names, n_features)
+        maxima = getattr(self, "_maxima", None)
+        return family if maxima is None else informed(family, maxima)
+
+    def _look(self, pilot: Pilot) -> None:
+        self._maxima = pilot.maximum  # categories are counted by their codes
+
+    def _model(self, n_features: int) -> MixtureModel:
+        family, mixing = self._family(n_features), self._mixing()
+        start = STARTS[self._start_name()]
+        if without_priors(self.weights, self.inference, self.prior):
+            return MixtureModel(self.n_components, family, mixing, start=start)
+        inference = INFERENCES["gibbs" if self.inference == "collapsed" else self.inference]
+        return BayesMixture(
+            self.n_components,
+            family,
+            mixing,
+            start=start,
+            inference=inference,
+            learn_prior=self.learn_prior,
+        )
+
+    def _start_name(self) -> str:
+        if self.init_params != "auto":
+            return str(self.init_params)
+        learned = self._weights_name() in ("dirichlet", "stick-breaking")
+        return "random" if learned and self.inference == "vb" else "kmeans"
+
+    def _kind(self) -> str:
+        family = self._family(self.n_features_in_)
+        return repr((signature(family), self.family_options, self._weights_name()))
+
+    def _publish_params(self) -> None:
+        for name in _NOT_OF_ALL:  # an earlier fit may have been of another kind
+            self.__dict__.pop(name, None)
+        super()._publish_params()
+        if isinstance(self._chosen(), Mapping):
+            model = self._model(self.n_features_in_)
+            self.parameters_ = typed(by_part(model.family, self._components(model)), self._dtype)
+
+    def _for_columns(self, rest: Array) -> Self:
+        """Without priors: conditionals of the point estimate have no posterior of their own."""
+        names = getattr(self, "feature_names_in_", None)
+        chosen, options = some_columns(
+            self._chosen(), self.family_options, names, rest, self.n_features_in_
+        )
+        settings = {
+            name: getattr(self, name)
+            for name in ("n_components", "random_state", "executor", "n_jobs")
+        }
+        other = type(self)(**settings, family_options=options)._with_family(chosen)
+        other._maxima, other._labelled = self._maxima[rest], False
+        return other
+
+    def _with_family(self, chosen: Any) -> Self:
+        """The same estimator of another family; a preset has but one."""
+        return self
+
+    def _adopted(self, params: Any) -> Any:
+        return replace(params, components=without_empty_parts(params.components))
+
+    # ------------------------------------------------ checks
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_together(self)
+
+    def _plain_parameters(self) -> dict[str, Any]:
+        """Refuses to leave out what a file must say to be read again."""
+        return with_choice(super()._plain_parameters(), self.get_params(deep=False))
+
+    def _is_process(self) -> bool:
+        return self._weights_name() == "stick-breaking"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan, tags.input_tags.sparse = takes(self._chosen())
+        return tags
+
+
+class Mixture(GeneralMixture):
+    """Mixture of any components, its parameters and their number learned in any of four ways.
+
+    Each row comes from one of K components of a family:
+
+        pi ~ weights,    theta_k ~ prior,    z ~ pi,    x | z = k ~ family(theta_k)
+
+    Columns may be of different kinds, entries may be missing, rows may weigh, some may have a known
+    component, and there may be more rows than memory: X is what :class:`GaussianMixture` takes.
+
+    Parameters
+    ----------
+    family : str, dict or ConjugateFamily, default='full'
+        Gaussian with covariances 'full', 'tied', 'diag', 'spherical', 'tied-diag',
+        'tied-spherical' or 'known'; 'bernoulli', 'binomial', 'poisson', 'exponential', 'gamma',
+        'multinomial' (a row of counts), 'categorical' (codes 0, 1, ...). A dict gives each family
+        its columns, by name or position: {'full': ['height', 'weight'], 'poisson': ['visits'],
+        'bernoulli': ['smokes'], 'categorical': ['region']}; they are independent within a
+        component.
+    n_components : int, default=1
+        Number of components K; with a prior of the weights an upper bound, of which as many are
+        used as the data ask for. Where inference='collapsed' has no bound it is the start.
+    weights : str or array-like, default='auto'
+        'ml': free; 'dirichlet': Dirichlet(alpha / K); 'stick-breaking': a Dirichlet process,
+        truncated after K components (not truncated where inference='collapsed'); an array of K
+        shares fixes them. 'auto' is 'ml' for EM, 'stick-breaking' for 'collapsed', else
+        'dirichlet'.
+    inference : {'em', 'vb', 'gibbs', 'collapsed'}, default='em'
+        'em': maximum likelihood, or the maximum a posteriori if there is a prior; 'vb':
+        variational Bayes; 'gibbs': draws of weights, parameters and assignments in turn;
+        'collapsed': draws of assignments alone, the rest integrated out (rows in memory).
+    alpha : float or 'learn', default=1.0
+        Concentration of the weights: the larger, the more components are used. 'learn' gives it
+        a gamma(1, 1) prior. A truncated process with alpha far above n_components leaves nearly
+        all to its last component: use 'dirichlet' there, or more components.
+    prior : {None, 'default'} or dict, default=None
+        Prior of the components. None: none for EM with free or fixed weights, else the default
+        of the family, which follows the scale of the data. A dict has settings of the family, such
+        as {'precision': 0.1, 'degrees': 5}; for a dict of families one dict for each by its name.
+    learn_prior : bool, default=False
+        Let the prior follow the components (type-II maximum likelihood).
+    family_options : dict, default=None
+        Settings of the family itself, such as {'trials': 10} for 'binomial', {'shape': 2.0} for
+        'gamma' or {'covariance': S} for 'known'; for a dict of families one dict for each.
+    tol : float, default=1e-6
+        The fit ends when the objective per row is projected to gain less than this.
+    max_iter : int, default=1000
+        Iterations per start.
+    n_init : int, default=1
+        Starts that are followed to the end; the best is kept.
+    init_params : str, default='auto'
+        'kmeans', 'k-means++', 'random', 'random_from_data'. 'auto' is 'random' responsibilities
+        where the number of components is learned, else 'kmeans'.
+    merge_split : bool, default=True
+        For 'vb': try to merge components that share rows and to split others, and keep what
+        raises the bound.
+    batch_size : int, default=None
+        For 'vb' and MAP: update after each batch of so many rows (memoised schedule: the bound
+        stays exact); None after each pass.
+    total_weight : float, default=None
+        For ``partial_fit``: how many rows the stream stands for (stochastic variational Bayes).
+        None: those that were seen.
+    n_chains : int, default=4
+        Chains of 'gibbs' and 'collapsed'.
+    n_draws : int, default=500
+        Draws kept per chain.
+    burn_in : int, default=500
+        Sweeps before the first draw.
+    thin : int, default=1
+        Sweeps per draw.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed; the same seed gives the same result for any number of threads or workers.
+    warm_start : bool, default=False
+        Start the next fit from the last one.
+    verbose : int, default=0
+        1 reports progress, 2 every iteration.
+    verbose_interval : int, default=10
+        Iterations between two lines of a log.
+    acceleration : {'auto', 'quasi-newton', 'squarem'} or None, default='auto'
+        Extrapolation between EM steps without priors.
+    executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
+        Where the rows are visited.
+    n_jobs : int, default=None
+        Number of threads; None means all cores.
+    time_budget : float, default=None
+        Seconds after which the best result so far is returned.
+    checkpoint : path, default=None
+        A file to which a long fit writes its state now and then ('em' and 'vb').
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+        Expected weights; with a prior in decreasing order (unless rows have known components).
+    means_ : ndarray of shape (n_components, n_features)
+        Expected entries. By family also ``covariances_``, ``probabilities_`` or ``rates_``; for a
+        dict of families ``parameters_`` has them by name.
+    converged_, stop_reason_, n_iter_, n_passes_, lower_bound_, lower_bounds_, events_
+        As in :class:`GaussianMixture`; the objective is the log-likelihood, or the bound of the
+        log evidence.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Notes
+    -----
+    With a prior there are also ``counts_`` (rows of each component), ``active_`` (more than half a
+    row), ``effective_components_``, ``alpha_`` and, for 'vb', ``evidence_bound_``; ``lower_bound_``
+    is the log posterior for 'em' and the mean log joint of the draws for samplers. Sampling leaves
+    ``labels_``
+    (the partition of the rows that the draws agree on best), ``n_clusters_``, ``traces_``
+    (label-free quantities, chains by sweeps) and ``diagnostics_`` (their R-hat and effective sample
+    size).
+
+    References
+    ----------
+    .. [1] Blei, Jordan. Variational inference for Dirichlet process mixtures. Bayesian Analysis 1,
+       2006.
+    .. [2] Neal. Markov chain sampling methods for Dirichlet process mixture models. JCGS 9, 2000.
+    .. [3] Hughes, Sudderth. Memoized online variational inference for Dirichlet process mixture
+       models. NIPS 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixfold import Mixture
+    >>> rng = np.random.default_rng(0)
+    >>> counts = np.concatenate([rng.poisson(3, (200, 2)), rng.poisson(15, (100, 2))])
+    >>> mixture = Mixture("poisson", 10, inference="vb", random_state=0).fit(counts)
+    >>> mixture.effective_components_
+    2
+    >>> mixture.rates_[:2].round(0)
+    array([[ 3.,  3.],
+           [15., 15.]])
+    """
+
+    def __init__(
+        self,
+        family: Any = "full",
+        n_components: int = 1,
+        *,
+        weights: Any = "auto",
+        inference: str = "em",
+        alpha: Any = 1.0,
+        prior: Any = None,
+        learn_prior: bool = False,
+        family_options: Any = None,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        n_init: int = 1,
+        init_params: str = "auto",
+        merge_split: bool = True,
+        batch_size: int | None = None,
+        total_weight: float | None = None,
+        n_chains: int = 4,
+        n_draws: int = 500,
+        burn_in: int = 500,
+        thin: int = 1,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        verbose_interval: int = 10,
+        acceleration: str | None = "auto",
+        executor: Any = "threads",
+        n_jobs: int | None = None,
+        time_budget: float | None = None,
+        checkpoint: Any = None,
+    ) -> None:
+        self.family = family
+        self.n_components = n_components
+        self.weights = weights
+        self.inference = inference
+        self.alpha = alpha
+        self.prior = prior
+        self.learn_prior = learn_prior
+        self.family_options = family_options
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init_params = init_params
+        self.merge_split = merge_split
+        self.batch_size = batch_size
+        self.total_weight = total_weight
+        self.n_chains = n_chains
+        self.n_draws = n_draws
+        self.burn_in = burn_in
+        self.thin = thin
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
+        self.acceleration = acceleration
+        self.executor = executor
+        self.n_jobs = n_jobs
+        self.time_budget = time_budget
+        self.checkpoint = checkpoint
+
+    def _chosen(self) -> Any:
+        return self.family
+
+    def _with_family(self, chosen: Any) -> Self:
+        return self.set_params(family=chosen)

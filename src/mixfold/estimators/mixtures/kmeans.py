@@ -1,0 +1,278 @@
+"""KMeans: a drop-in for scikit-learn's that takes real tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from mixfold.contracts import Array, Block, Executor, Pilot, Source
+from mixfold.engine.draws import draw_rows
+from mixfold.engine.loop import Plan
+from mixfold.engine.random import RowKeys
+from mixfold.estimators.mixtures.centres import CentresEstimator
+from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell.fitting import FIRST_BATCH_STEPS
+from mixfold.models.mixtures.kmeans import KMeansModel, KMeansStats
+from mixfold.models.mixtures.kmeans_starts import (
+    CENTRE_STARTS,
+    CentreStart,
+    GivenCentres,
+    n_attempts,
+)
+from mixfold.models.mixtures.oversampling import oversample
+
+# the stream of random numbers of k-means||, apart from that of fits
+_OVERSAMPLE_STREAM = 4
+
+_TABLE = rule.Rule(
+    "an array of shape (n_clusters, n_features)",
+    lambda v: not isinstance(v, str) and not callable(v) and np.ndim(v) == 2,
+)
+
+
+class KMeans(CentresEstimator):
+    """K-means clustering.
+
+    Finds K centres that minimise the inertia, the weighted sum of the squared distances of the rows
+    to their nearest centres:
+
+        sum_n w_n min_k sum_{d observed} (x[n, d] - centers[k, d])^2
+
+    Parameters and attributes are those of :class:`sklearn.cluster.KMeans` and more. NaN entries are
+    left out of the distances, and a centre is the mean of the observed entries of its rows; rows
+    may weigh; X may be an array, a sparse matrix, a pandas, polars or Arrow table, a ``.npy``,
+    Parquet or CSV file (or a folder of them) larger than memory, or a Dask collection. The result
+    depends on the units of the columns: scale them if they are not comparable.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters K.
+    init : {'k-means++', 'k-means||', 'random'} or array of shape (n_clusters, n_features), \
+default='k-means++'
+        Where the centres start. 'k-means++' compares a few starts after some steps, all on a sample
+        of the rows. 'k-means||' looks at all of them, in six passes that cost about as much as 30
+        iterations, to find small clusters that a sample may miss; a table that fits in the sample
+        starts as with 'k-means++'. 'random' takes rows of the sample.
+    n_init : int or 'auto', default=1
+        Starts that are followed to the end; the best is kept. 'auto' is 10 with init='random' and
+        1 otherwise. An array is one start.
+    max_iter : int, default=300
+        Iterations per start.
+    tol : float, default=1e-4
+        The fit ends when no row changes its cluster, or when all the steps to come are projected
+        to lower the inertia per row by less than ``tol / n_clusters`` times the mean variance of
+        a column. That is what centres gain that move by the ``tol`` of scikit-learn, which
+        looks at the last step only. 0 goes on until nothing changes.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed; the same seed gives the same result for any number of threads or workers.
+    verbose : int, default=0
+        1 shows a status line in a terminal and some lines in a log, 2 every iteration. The
+        objective shown is minus the share of the variance within clusters.
+    verbose_interval : int, default=10
+        Iterations between two lines of a log.
+    executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
+        Where the rows are visited.
+    n_jobs : int, default=None
+        Number of threads; None means all cores.
+    time_budget : float, default=None
+        Seconds after which the best result so far is returned.
+    checkpoint : path, default=None
+        A file to which a long fit writes its state now and then; the same call made again
+        after a crash goes on from it and ends in the same centres.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+    labels_ : int32 ndarray of shape (n_samples,)
+        The cluster of each row, from a last pass over the data; after ``partial_fit`` of the rows
+        of the last batch. A model file does not hold it.
+    inertia_ : float
+        Inertia at the result; ``inertias_`` after each step.
+    n_iter_ : int
+        Iterations of the best start, the last one included if nothing was left to change;
+        ``n_passes_`` counts passes over the data.
+    converged_ : bool
+    stop_reason_ : {'converged', 'max_iter', 'time_budget', 'interrupted'}
+    events_ : list of Event
+        Clusters that lost all their rows and were moved to a row far from its centre.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    .. [1] Lloyd. Least squares quantization in PCM. IEEE Trans. Information Theory 28, 1982.
+    .. [2] Arthur, Vassilvitskii. k-means++: the advantages of careful seeding. SODA 2007.
+    .. [3] Bahmani, Moseley, Vattani, Kumar, Vassilvitskii. Scalable k-means++. VLDB 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixfold import KMeans
+    >>> X = np.array([[1, 2], [1, 4], [1, np.nan], [10, 2], [10, 4], [np.nan, 0]])
+    >>> groups = KMeans(2, init=[[0, 3], [9, 0]]).fit(X)
+    >>> groups.labels_
+    array([0, 0, 0, 1, 1, 1], dtype=int32)
+    >>> groups.cluster_centers_
+    array([[ 1.,  3.],
+           [10.,  2.]])
+    """
+
+    _size_name: ClassVar[str] = "n_clusters"
+    _constraints: ClassVar[rule.Constraints] = {
+        "n_clusters": (rule.integer(1),),
+        "init": (rule.one_of(CENTRE_STARTS), _TABLE),
+        "n_init": (rule.integer(1), rule.one_of(["auto"])),
+        "max_iter": (rule.integer(1),),
+        "tol": (rule.number(0),),
+        "verbose": (rule.integer(0), rule.boolean()),
+        "verbose_interval": (rule.integer(1),),
+        "time_budget": (rule.nothing(), rule.number(0, open_end=True)),
+        "checkpoint": (rule.nothing(), rule.path()),
+    }
+    _stored: ClassVar[tuple[str, ...]] = (
+        "_params", "_dtype", "_stream", "inertia_", "inertias_", "n_iter_", "n_passes_",
+        "converged_", "stop_reason_", "events_", "_schedule",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: Any = "k-means++",
+        n_init: int | str = 1,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        random_state: Any = None,
+        verbose: int = 0,
+        verbose_interval: int = 10,
+        executor: Any = "threads",
+        n_jobs: int | None = None,
+        time_budget: float | None = None,
+        checkpoint: Any = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
+        self.executor = executor
+        self.n_jobs = n_jobs
+        self.time_budget = time_budget
+        self.checkpoint = checkpoint
+
+    # ------------------------------------------------ fitting
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the centres.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, table, path or Dask collection
+            Of shape (n_samples, n_features). NaN or null marks a missing entry. A row without any
+            entry belongs to cluster 0.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or str, optional
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        source = self._open(X, reset=True, weight=sample_weight)
+        result = self._fit(source)
+        self._label(source)
+        self._tell(result)
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Find the centres; the cluster of each row."""
+        return self.fit(X, y, sample_weight).labels_
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Find the centres; the distance of each row to each of them."""
+        return self.fit(X, y, sample_weight).transform(X)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from one more batch (stepwise); the first one makes the start.
+
+        Parameters are as in ``fit``. Batches may have any size after the first, which needs at
+        least n_clusters rows; make it a typical one. ``labels_`` and ``inertia_`` are of the batch.
+        """
+        self._check_parameters()
+        first = not hasattr(self, "_schedule")
+        source = self._open(X, reset=first, weight=sample_weight)
+        if first:
+            self._fit(source, min(self.max_iter, FIRST_BATCH_STEPS))
+        self._learn_batch(source, first)
+        self._label(source)
+        return self
+
+    def _start(self, n_features: int) -> CentreStart:
+        if isinstance(self.init, str):
+            return CENTRE_STARTS[self.init]
+        centres = np.array(self.init, dtype=float)
+        wanted = (
+            ("number of clusters", self.n_clusters),
+            ("number of features of the data", n_features),
+        )
+        for size, (name, expected) in zip(centres.shape, wanted, strict=True):
+            if size != expected:
+                raise ValueError(
+                    f"The shape of the initial centers {centres.shape} does not match the {name}, "
+                    f"{expected}. Give 'init' one row per cluster and one column per feature."
+                )
+        if not np.isfinite(centres).all():
+            raise ValueError("The parameter 'init' should be finite, but has NaN or infinity")
+        return GivenCentres(centres)
+
+    def _model(self, n_features: int) -> KMeansModel:
+        return KMeansModel(self.n_clusters, self._start(n_features))
+
+    def _informed(
+        self, model: KMeansModel, source: Source, executor: Executor, pilot: Pilot, seed: int
+    ) -> KMeansModel:
+        sampled = pilot.block.n_rows < pilot.total_rows
+        if not (isinstance(self.init, str) and self.init == "k-means||" and sampled):
+            return model
+        rng = np.random.default_rng([seed % 2**63, _OVERSAMPLE_STREAM])
+
+        def draw(mass: Any, size: int, number: int) -> Block:
+            keys = RowKeys(seed, number, _OVERSAMPLE_STREAM)
+            return draw_rows(source, executor, mass, size, keys)
+
+        def total(task: Any) -> KMeansStats:
+            stats: KMeansStats = executor.map_reduce(task, source)
+            return stats
+
+        return replace(model, start=oversample(model, pilot, rng, draw, total))
+
+    def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
+        return Plan(
+            tol=self.tol / (self.n_clusters * self.n_features_in_),
+            max_iter=self.max_iter if max_iter is None else max_iter,
+            n_init=self._n_starts(),
+            n_candidates=self._n_candidates(),
+            time_budget=self.time_budget,
+            seed=seed,
+        )
+
+    def _n_starts(self) -> int:
+        if not isinstance(self.init, str):
+            return 1
+        if isinstance(self.n_init, str):
+            return 10 if self.init == "random" else 1
+        return self.n_init
+
+    def _n_candidates(self) -> int:
+        plus_plus = isinstance(self.init, str) and self.init == "k-means++"
+        if not plus_plus or self.n_clusters == 1:
+            return 1
+        return n_attempts(self.n_clusters, self.n_features_in_)

@@ -1,0 +1,91 @@
+"""Rows of a stack of layers: visited where they are, with classes and weights in memory."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from mixfold.contracts import Array, Block, Source
+from mixfold.engine.sources import open_source
+from mixfold.engine.sources.targets import OutputSource, sides_beside, split_target
+from mixfold.estimators.networks.rbm_rows import class_codes
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRows:
+    """The rows of a fit; ``labels`` (n,) are class numbers, -1 where unknown, None without y."""
+
+    source: Source
+    labels: Array | None
+    weight: Array | None
+    n_rows: int
+
+    @property
+    def labelled(self) -> Array:
+        """Which rows have a class and a weight."""
+        none = np.zeros(self.n_rows, bool)
+        known = none if self.labels is None else self.labels >= 0
+        return known if self.weight is None else known & (self.weight > 0)
+
+    @property
+    def weights(self) -> Array:
+        return np.ones(self.n_rows) if self.weight is None else self.weight
+
+    def with_labels(self) -> Source:
+        return self.source if self.labels is None else OutputSource(self.source, self.labels)
+
+    def gathered(self) -> Any:
+        """All rows in memory, as they are: dense or CSR."""
+        parts = [block.X for block in self.source.blocks()]
+        if sparse.issparse(parts[0]):
+            return sparse.csr_matrix(sparse.vstack(parts))
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def fingerprint(self) -> int:
+        """A number that other rows, classes or weights will hardly share."""
+        mark = 0
+        for block in self.source.blocks():
+            X = block.X.data if sparse.issparse(block.X) else block.X
+            mark = zlib.crc32(np.ascontiguousarray(X[:: max(1, len(X) // 50)]).tobytes(), mark)
+        for side in (self.labels, self.weight):
+            mark = mark if side is None else zlib.crc32(np.ascontiguousarray(side).tobytes(), mark)
+        return mark
+
+
+def training_rows(owner: Any, X: Any, y: Any, weight: Any) -> tuple[TrainingRows, Array]:
+    """What ``fit`` was given, and the classes: none without y."""
+    if isinstance(y, str):
+        y, columns = split_target(X, y, weight)
+        X, weight = open_source(X, columns=columns, weight=weight), None
+    source = owner._open(X, reset=True, weight=weight, min_rows=2)
+    if y is None and isinstance(X, Source):
+        y = sides_beside(X).y
+    blocks = [(block.n_rows, block.weight) for block in source.blocks()]
+    n_rows = sum(n for n, _ in blocks)
+    weights = None if blocks[0][1] is None else np.concatenate([w for _, w in blocks])
+    if y is None:
+        return TrainingRows(source, None, weights, n_rows), np.zeros(0, np.int64)
+    labels, classes = class_codes(y, n_rows, weights, None)
+    if not len(classes):
+        raise ValueError(
+            "y has no known entry (among the rows of positive weight): every one is NaN, None or, "
+            "of integers, -1; leave y out to learn from X alone"
+        )
+    if len(classes) == 1:
+        raise ValueError(
+            f"y must hold at least two classes, got 1 class only, {classes.tolist()[0]!r} (among "
+            "the rows of positive weight); leave y out to learn from X alone"
+        )
+    return TrainingRows(source, labels, weights, n_rows), classes
+
+
+def labelled_block(rows: TrainingRows, X: Any) -> Block:
+    """The labelled rows of X, complete, as one block."""
+    known = rows.labelled
+    assert rows.labels is not None
+    weight = None if rows.weight is None else rows.weight[known]
+    return Block(X if known.all() else X[known], 0, rows.labels[known], weight)

@@ -1,0 +1,199 @@
+"""What the parameters of a matrix factorisation mean: map, penalties, solver, start."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from mixfold.contracts import Array, Executor, Pilot, Source
+from mixfold.estimators.shell.base import DegenerateWarning, warn
+from mixfold.math.links import LINKS, Link
+from mixfold.math.principal import Axes, sample_axes
+from mixfold.models.factors.spectral import principal_axes
+from mixfold.models.networks.factorization import codebook_rules, head_rules, source_rules, starts
+from mixfold.models.networks.factorization.model import FactorModel, Penalties
+from mixfold.models.networks.factorization.records import FactorizationParams, Layer
+from mixfold.models.networks.factorization.sums import dense_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Solver:
+    """The rules of sources, codebook and classifier."""
+
+    sources: source_rules.SourceRule
+    codebook: codebook_rules.CodebookRule
+    head: head_rules.HeadRule
+
+
+SOLVERS: dict[str, Solver] = {
+    "proximal": Solver(
+        source_rules.Minimised(), codebook_rules.SolvedCodebook(), head_rules.NewtonHead()
+    ),
+    "gradient": Solver(
+        source_rules.GradientSources(), codebook_rules.GradientCodebook(), head_rules.GradientHead()
+    ),
+    "multiplicative": Solver(
+        source_rules.MultiplicativeSources(),
+        codebook_rules.MultiplicativeCodebook(),
+        head_rules.MultiplicativeHead(),
+    ),
+}
+INITS = ("auto", "pca", "nndsvd", "random")
+# the least balance, as a share of the variance of a column
+_LEAST_BALANCE = 1e-6
+
+
+def link_of(settings: Any) -> Link:
+    """The map, with codes from the centre on where sources may not be negative."""
+    link = LINKS[settings.link]
+    if settings.nonneg_sources and link.lower < link.centre:
+        link = replace(link, lower=link.centre)  # type: ignore[type-var]
+    return link
+
+
+def check_signs(settings: Any, link: Link, headed: bool) -> None:
+    """Combinations that have no meaning, with what to do instead."""
+    if settings.nonneg_codebook and link.lower < 0:
+        raise ValueError(
+            f"nonneg_codebook=True needs codes that are not negative, which link={settings.link!r} "
+            "does not give; set link='saturating' or 'logistic', or nonneg_sources=True"
+        )
+    if settings.solver != "multiplicative":
+        return
+    if not (settings.nonneg_codebook and link.lower == 0.0 == link.centre):
+        raise ValueError(
+            "solver='multiplicative' keeps signs: it needs nonneg_codebook=True and sources that "
+            "are not negative (link='saturating', or nonneg_sources=True); got "
+            f"nonneg_codebook={settings.nonneg_codebook}, link={settings.link!r}; or use "
+            "solver='proximal'"
+        )
+    if headed and not settings.nonneg_classifier:
+        raise ValueError(
+            "solver='multiplicative' keeps signs: with y it needs nonneg_classifier=True; or set "
+            "supervised='after', which fits a free classifier afterwards, or solver='proximal'"
+        )
+
+
+def warn_of_void(settings: Any) -> None:
+    if settings.link == "identity" and settings.beta > 0 and settings.alpha == 0:
+        warn(
+            "beta > 0 with alpha = 0 penalises nothing when link='identity': sources grow while "
+            "the codebook shrinks; set alpha > 0, or a link that saturates",
+            DegenerateWarning,
+        )
+
+
+# ------------------------------------------------ the start
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """The first layer, without classifier, the variance of all rows and what a start by as many
+    axes leaves of it, per entry."""
+
+    layer: Layer
+    one_sided: bool
+    total: float
+    left: float
+
+
+def start_of(
+    settings: Any, link: Link, source: Source, executor: Executor, pilot: Pilot, seed: int
+) -> Start:
+    """Principal axes of all rows, their non-negative counterpart, or random directions."""
+    rng = np.random.default_rng([seed % 2**63, 7])
+    X, weight = dense_rows(pilot.block.X), pilot.block.weights()
+    share = np.where(np.isnan(X), 0.0, weight[:, None])
+    mean = (np.where(np.isnan(X), 0.0, X) * share).sum(axis=0) / np.maximum(
+        share.sum(axis=0), np.finfo(float).tiny
+    )
+    X = starts.filled(X, mean)
+    size, D = settings.n_components, X.shape[1]
+    axes = _axes(settings, source, executor, pilot, X, weight, min(size, *X.shape), rng)
+    nonneg = settings.nonneg_codebook
+    one_sided = nonneg or (link.lower >= link.centre)
+    init = settings.init if settings.init != "auto" else ("nndsvd" if nonneg else "pca")
+    if init == "nndsvd":
+        directions = starts.nonneg_directions(X, weight, size, rng)
+    elif init == "random" or nonneg:
+        directions = starts.random_directions(D, size, nonneg, rng)
+    else:
+        known = starts.axes_directions(axes, size, one_sided)
+        more = starts.random_directions(D, size - len(known), False, rng)
+        directions = np.vstack([known, more])
+    centre = axes.mean if settings.fit_bias and not nonneg else np.zeros(D)
+    layer = starts.first_layer(directions, centre, X, weight, link, one_sided)
+    if not settings.fit_bias:
+        layer = replace(layer, bias=np.zeros(D))
+    left = max(axes.total - float(axes.values.sum()), 0.0) / D
+    return Start(layer, one_sided, axes.total, left)
+
+
+def _axes(
+    settings: Any, source: Source, executor: Executor, pilot: Pilot, X: Array, weight: Array,
+    size: int, rng: np.random.Generator,
+) -> Axes:  # fmt: skip
+    """Of all rows where they are complete; of the filled sample else."""
+    complete = bool((pilot.observed == pilot.total_rows).all())
+    if not complete:
+        return sample_axes(X, weight, size, None if settings.fit_bias else np.zeros(X.shape[1]))
+    found = principal_axes(source, executor, size, rng=rng, center=bool(settings.fit_bias))
+    return Axes(found.mean, found.values, found.vectors, found.total_variance)
+
+
+def balance_of(settings: Any, start: Start, headed: bool) -> float:
+    """sigma2: as given; 1 without labels; else the variance that the start leaves in an entry."""
+    if settings.sigma2 is not None:
+        return float(settings.sigma2)
+    least = _LEAST_BALANCE * start.total / max(len(start.layer.bias), 1)
+    return max(start.left, least) or 1.0 if headed else 1.0
+
+
+def penalties_of(settings: Any, sigma2: float) -> Penalties:
+    return Penalties(
+        float(settings.alpha), float(settings.beta), float(settings.gamma), sigma2,
+        settings.nonneg_codebook, settings.nonneg_classifier, settings.fit_bias,
+    )  # fmt: skip
+
+
+def radius_of(settings: Any, start: Start) -> float:
+    """The bound of rows of the codebook: without it, or beta, alpha would be void."""
+    if settings.codebook_norm is not None:
+        return float(settings.codebook_norm)
+    if settings.alpha > 0 and settings.beta == 0:
+        return float(np.linalg.norm(start.layer.codebook, axis=1).max())
+    return float("inf")
+
+
+def headed_layer(layer: Layer, shares: Array, positive: bool) -> Layer:
+    """With a classifier that knows the shares of the classes alone."""
+    intercept = np.log(np.maximum(shares, 1e-12))
+    classifier = np.zeros((layer.n_codes, len(shares)))
+    if positive:  # what is zero would stay zero
+        classifier += 0.1
+        intercept = intercept - intercept.min() + 1.0
+    return replace(layer, classifier=classifier, intercept=intercept)
+
+
+def model_of(settings: Any, link: Link, layer: Layer, sigma2: float, by_rows: bool) -> FactorModel:
+    solver = SOLVERS[settings.solver]
+    steps = np.array([solver.codebook.first_step, solver.head.first_step])
+    # signs are about zero; all else is summed about the start
+    centred = settings.fit_bias and not settings.nonneg_codebook
+    origin = layer.bias if centred else np.zeros_like(layer.bias)
+    return FactorModel(
+        FactorizationParams(layer, steps), link, penalties_of(settings, sigma2), origin,
+        solver.sources, solver.codebook, solver.head, by_rows=by_rows,
+    )  # fmt: skip
+
+
+def head_model(model: FactorModel, layer: Layer) -> FactorModel:
+    """The session that fits the classifier alone, to codes that no label has moved."""
+    params = FactorizationParams(layer, np.ones(2))
+    return FactorModel(
+        params, model.link, model.penalties, model.origin, source_rules.Minimised(),
+        codebook_rules.KeptCodebook(), head_rules.NewtonHead(100), guided=False,
+        by_rows=model.by_rows, repair=False,
+    )  # fmt: skip

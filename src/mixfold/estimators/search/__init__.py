@@ -1,0 +1,1 @@
+"""Searches over sizes and settings."""

@@ -1,0 +1,305 @@
+"""MixtureSearch: how many components, and of which kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+from sklearn.base import BaseEstimator, DensityMixin, MetaEstimatorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import ClassifierTags, get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from mixfold.contracts import Array
+from mixfold.engine.random import seed_from
+from mixfold.estimators.mixtures.bootstrap import LikelihoodRatioTest, check_testable
+from mixfold.estimators.search import search_table
+from mixfold.estimators.search.search_answers import AnswersOfTheBest
+from mixfold.estimators.search.search_fits import Fitted, Worker
+from mixfold.estimators.search.search_grid import (
+    SIZE,
+    Setting,
+    named_estimators,
+    settings,
+    sizes_of,
+)
+from mixfold.estimators.search.search_rows import Rows, counted, folds
+from mixfold.estimators.search.search_run import fit_all, hold_out, sequential_tests
+from mixfold.estimators.search.search_table import CRITERIA
+from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell.base import DegenerateWarning, warn
+from mixfold.estimators.shell.reported import Reported
+
+# folds, if rows are to be held out and nobody says how
+_FOLDS = 5
+
+
+_CV = "an int >= 2, a share between 0 and 1, an object with split or pairs of row numbers"
+
+
+def _is_cv(value: Any) -> bool:
+    if isinstance(value, bool | str):
+        return False
+    if isinstance(value, Real):
+        return int(value) >= 2 if isinstance(value, Integral) else 0 < float(value) < 1
+    return hasattr(value, "split") or isinstance(value, Iterable)
+
+
+class MixtureSearch(AnswersOfTheBest, Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
+    """Search the number of components, and the kind of mixture, by one criterion.
+
+    Every setting is fitted to all rows; one table says how each did, and the best is kept, ready
+    to use. Gaussian mixtures are also started from the mixture with fewer components, one of them
+    split in two, and the better result is kept: the likelihood does not fall as components are
+    added. A fit in which a component collapsed on a few rows cannot win by BIC, AIC or ICL, which
+    would take it for a good one; a fit that fails is a row of the table with its message.
+
+    Parameters
+    ----------
+    estimator : estimator, list or dict of estimators, default=None
+        The mixture or mixtures to compare: any with a parameter ``n_components``. Names of a dict
+        appear in the table. None is :class:`GaussianMixture`. Likelihoods can only be compared
+        if they speak of the same thing: densities with densities, counts with counts.
+    param_grid : dict or list of dicts, default=None
+        Other parameters and the values to try, as in :class:`sklearn.model_selection.GridSearchCV`,
+        such as ``{"covariance_type": ["full", "diag"]}`` or ``{"n_factors": [1, 2, 3]}``. With
+        several estimators a parameter goes to all that have it, or to one as ``name__parameter``.
+    n_components : int or sequence of int, default=None
+        Numbers of components to try; None is 1 to 9.
+    criterion : {'bic', 'aic', 'icl', 'held-out', 'bound'}, default='bic'
+        What decides. 'bic': likelihood less what parameters cost; 'aic': they cost less; 'icl':
+        BIC that prefers components which are apart; 'held-out': log-density of rows that the fit
+        has not seen; 'bound': the variational bound on the evidence, for Bayesian estimators.
+    cv : int, float, splitter or pairs of row numbers, default=None
+        How rows are held out: number of folds, the share of one set (0 to 1), or as in
+        scikit-learn. None: 5 folds if they decide, none otherwise. Needs rows in memory. These
+        fits make starts of their own, without the rows held out.
+    split_starts : bool, default=True
+        Try starts made from smaller mixtures, for estimators that take ``means_init``.
+    allow_degenerate : bool, default=False
+        Let a fit win by BIC, AIC or ICL in which a variance was held at its floor or a component
+        was given up: its likelihood may say how small the floor is rather than how good the fit.
+        If all fits are such, the best of them is kept, with a warning.
+    test : int, default=None
+        Number of tables for bootstrap likelihood-ratio tests (see :func:`bootstrap_lrt`) of the
+        winning kind: each number of components against the next, from the smallest on, until a
+        p-value exceeds 0.05. They are reported; the criterion decides.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed of the folds, the tests, and the estimators that have none of their own.
+    verbose : int, default=0
+        1 tells of each fit.
+    n_jobs : int, default=None
+        Settings that are fitted at the same time, each by a single thread. None or 1: one after
+        the other, each by all cores, which is better for large data. The result is the same.
+
+    Attributes
+    ----------
+    results_ : dict of columns
+        One row per setting: 'estimator', 'label', 'n_components', 'param_...', 'log_likelihood',
+        'n_parameters', 'bic', 'aic', 'icl', 'bound', 'held_out' (mean per row) and 'held_out_se',
+        'lrt' and 'p_value' (against the next smaller one), 'n_iter', 'converged', 'degenerate',
+        'events', 'start' ('own' or 'split'), 'seconds', 'error', 'params', and 'delta': how much
+        worse than the best, NaN for what cannot win.
+    best_index_ : int
+        Row of the best setting.
+    best_params_ : dict
+    best_score_ : float
+        Its criterion.
+    best_estimator_ : estimator
+        Fitted to all rows.
+    estimators_ : list of estimators
+        All fits, in the order of the table; None where it failed.
+    tests_ : list of LikelihoodRatioTest
+        In the order in which they were made.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    .. [1] Fraley, Raftery. Model-based clustering, discriminant analysis, and density estimation.
+       JASA 97, 2002.
+    .. [2] Biernacki, Celeux, Govaert. Assessing a mixture model for clustering with the integrated
+       completed likelihood. IEEE TPAMI 22, 2000.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixfold import GaussianMixture, MixtureSearch
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2)) + 8 * rng.integers(0, 3, size=(300, 1))
+    >>> grid = {"covariance_type": ["full", "spherical"]}
+    >>> search = MixtureSearch(GaussianMixture(), grid, n_components=range(1, 6), random_state=0)
+    >>> search.fit(X).best_params_
+    {'n_components': 3, 'covariance_type': 'spherical'}
+    >>> search.predict(X).shape
+    (300,)
+    """
+
+    _constraints: ClassVar[rule.Constraints] = {
+        "criterion": (rule.one_of(CRITERIA),),
+        "cv": (rule.nothing(), rule.Rule(_CV, _is_cv)),
+        "split_starts": (rule.boolean(),),
+        "allow_degenerate": (rule.boolean(),),
+        "test": (rule.nothing(), rule.integer(1)),
+        "verbose": (rule.integer(0), rule.boolean()),
+    }
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        param_grid: Any = None,
+        *,
+        n_components: Any = None,
+        criterion: str = "bic",
+        cv: Any = None,
+        split_starts: bool = True,
+        allow_degenerate: bool = False,
+        test: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.n_components = n_components
+        self.criterion = criterion
+        self.cv = cv
+        self.split_starts = split_starts
+        self.allow_degenerate = allow_degenerate
+        self.test = test
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    # ------------------------------------------------ fitting
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, component_labels: Any = None
+    ) -> Self:
+        """Fit every setting and keep the best.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, table, path or Dask collection
+            As the estimators take it. Held-out rows need data in memory.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or str, optional
+            As in the estimators.
+        component_labels : array-like of shape (n_samples,) or str, optional
+            As in the estimators.
+
+        Returns
+        -------
+        self
+        """
+        rule.check(type(self).__name__, self.get_params(deep=False), self._constraints)
+        found = settings(self.estimator, self.param_grid, self.n_components)
+        worker = Worker.of(self.n_jobs, seed_from(self.random_state), int(self.verbose))
+        rows = Rows(counted(X), sample_weight, component_labels)
+        self._check_test(found, component_labels)
+        divided = self._divided(X, worker)
+        with worker.quiet():
+            fits = fit_all(found, rows, worker, self.split_starts)
+            if divided:
+                fits = hold_out(fits, rows, divided, worker)
+        self.results_ = search_table.build_table(fits, self.criterion, self.allow_degenerate)
+        self._publish(fits)
+        self.tests_: list[LikelihoodRatioTest] = []
+        if self.test is not None:
+            self._test(fits, rows, worker, self.test)
+        self._tell()
+        return self
+
+    def _check_test(self, found: list[Setting], labels: Any) -> None:
+        """What cannot be tested is told before the fits, not after them."""
+        if self.test is None:
+            return
+        if labels is not None:
+            raise ValueError(
+                "test draws tables whose rows have no known components: leave out "
+                "component_labels, or set test=None"
+            )
+        for setting in found:
+            check_testable(f"estimator {setting.name!r}", setting.estimator)
+
+    def _divided(self, X: Any, worker: Worker) -> list[tuple[Array, Array]]:
+        cv = _FOLDS if self.cv is None and self.criterion == "held-out" else self.cv
+        if cv is None:
+            return []
+        return folds(X, cv, worker.seed)
+
+    def _publish(self, fits: list[Fitted]) -> None:
+        self.estimators_ = [fit.model for fit in fits]
+        self.best_index_ = search_table.best_row(self.results_, self.criterion)
+        self.best_estimator_ = self.estimators_[self.best_index_]
+        self.best_params_ = dict(self.results_["params"][self.best_index_])
+        column, _ = CRITERIA[self.criterion]
+        self.best_score_ = float(self.results_[column][self.best_index_])
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(self.best_estimator_, name):
+                setattr(self, name, getattr(self.best_estimator_, name))
+
+    def _test(self, fits: list[Fitted], rows: Rows, worker: Worker, n_bootstrap: int) -> None:
+        """Each number of components of the winning kind against the next, until one suffices."""
+        for large, result in sequential_tests(fits, self.best_index_, rows, worker, n_bootstrap):
+            self.tests_.append(result)
+            self.results_["lrt"][large] = result.statistic
+            self.results_["p_value"][large] = result.p_value
+
+    def _tell(self) -> None:
+        """Warnings of the fit that is kept; those of the others are in the table."""
+        what = f"the best setting, {self.best_params_},"
+        if self.results_["degenerate"][self.best_index_]:
+            warn(
+                f"{what} is degenerate ({self.results_['events'][self.best_index_]}): its "
+                "likelihood may say how small the floor of a variance is; see events_ of "
+                "best_estimator_, or try fewer components or fewer parameters",
+                DegenerateWarning,
+            )
+        if not self.results_["converged"][self.best_index_]:
+            warn(
+                f"{what} did not converge; raise max_iter (of samplers burn_in and n_draws)",
+                ConvergenceWarning,
+            )
+
+    # ------------------------------------------------ the table
+
+    def to_frame(self) -> Any:
+        """``results_`` as a pandas DataFrame."""
+        check_is_fitted(self)
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError(
+                "to_frame needs pandas: install mixfold[tables], or use results_, a dict of columns"
+            ) from error
+        return pandas.DataFrame(self.results_)
+
+    def summary(self) -> str:
+        """The settings as a short text, best first."""
+        check_is_fitted(self)
+        text = search_table.summary(self.results_, self.criterion, self.best_index_)
+        tested = [
+            f"{size} components against fewer: p = {p:.3g}"
+            for size, p in zip(self.results_[SIZE], self.results_["p_value"], strict=True)
+            if p == p
+        ]
+        return "\n".join([text, *tested])
+
+    # ------------------------------------------------ scikit-learn
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "best_estimator_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = [get_tags(e) for e in named_estimators(self.estimator).values()]
+        tags.input_tags.sparse = all(tag.input_tags.sparse for tag in inner)
+        tags.input_tags.allow_nan = all(tag.input_tags.allow_nan for tag in inner)
+        if all(tag.transformer_tags is not None for tag in inner):
+            tags.transformer_tags = inner[0].transformer_tags
+        # as for the mixtures themselves: components are what classes are to a classifier
+        tags.classifier_tags = ClassifierTags(multi_class=max(sizes_of(self.n_components)) > 2)
+        return tags

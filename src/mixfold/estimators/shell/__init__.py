@@ -1,0 +1,1 @@
+"""What several public estimators share: data, rows, targets, fits, files."""

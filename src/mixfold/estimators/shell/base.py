@@ -1,0 +1,270 @@
+"""What every estimator shares: opening data, visiting rows, saving."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from mixfold import store
+from mixfold.contracts import Array, Block, Executor, Pilot, Source
+from mixfold.engine.executors import resolve_executor
+from mixfold.engine.loop import Fit
+from mixfold.engine.sources import open_source
+from mixfold.estimators.shell import constraints
+from mixfold.estimators.shell.plain_rows import validated
+from mixfold.estimators.shell.reported import Reported
+
+# packages whose lines a warning does not point to: scikit-learn wraps our methods
+_NOT_THE_USERS = ("mixfold", "sklearn")
+
+
+class DegenerateWarning(UserWarning):
+    """A component was floored, moved or dropped; ``events_`` tells which and when."""
+
+
+class MixfoldEstimator(Reported, BaseEstimator):
+    """Base of the estimators: data in any form, visited by the engine; files without pickle."""
+
+    _constraints: ClassVar[constraints.Constraints] = {}
+    # fitted attributes that a model file holds, besides the engine's own parameters
+    _stored: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__(**settings)
+        if issubclass(cls, TransformerMixin):
+            _own_transforms(cls)
+
+    def _check_parameters(self) -> None:
+        values = self.get_params(deep=False)
+        constraints.check(type(self).__name__, values, self._constraints)
+
+    # ------------------------------------------------ data
+
+    def _open(
+        self, X: Any, *, reset: bool, weight: Any = None, y: Any = None, min_rows: int = 1
+    ) -> Source:
+        """A source over X, with feature names and counts remembered or compared."""
+        X = _unmasked(X)
+        if _is_plain(X):
+            return open_source(validated(self, X, reset, min_rows), weight=weight, y=y)
+        columns = None if reset else self._known_columns(X)
+        source = open_source(X, columns=columns, weight=weight, y=y)
+        if reset:
+            self._remember_columns(source)
+        elif source.n_features != self.n_features_in_:
+            raise ValueError(
+                f"X has {source.n_features} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        if source.n_samples is not None and source.n_samples < min_rows:
+            raise ValueError(
+                f"Found data with {source.n_samples} sample(s) while a minimum of {min_rows} is "
+                f"required by {type(self).__name__}."
+            )
+        return source
+
+    def _known_columns(self, X: Any) -> list[str] | None:
+        """Columns of a table or file are matched by name, so that others may stand beside them."""
+        names = getattr(self, "feature_names_in_", None)
+        if names is None or isinstance(X, Source) or not _has_names(X):
+            return None
+        return [str(name) for name in names]
+
+    def _remember_columns(self, source: Source) -> None:
+        self.n_features_in_ = source.n_features
+        if source.feature_names is not None:
+            self.feature_names_in_ = np.array(source.feature_names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _check_columns(self, pilot: Pilot) -> None:
+        """A column without a single entry cannot be learned."""
+        unseen = np.flatnonzero(pilot.observed == 0)
+        if unseen.size:
+            names = getattr(self, "feature_names_in_", None)
+            which = ", ".join(repr(names[d]) if names is not None else str(d) for d in unseen[:5])
+            raise ValueError(
+                f"X has columns without any observed entry: {which}"
+                f"{' and others' if unseen.size > 5 else ''}. Remove them before the fit."
+            )
+
+    # ------------------------------------------------ visiting rows
+
+    def _executor(self, source: Source) -> Executor:
+        return resolve_executor(self.executor, self.n_jobs, source)
+
+    def _rows(self, X: Any, task: Callable[[Block], Any], **sides: Any) -> Iterator[Any]:
+        """``task`` on each block of X, in row order."""
+        check_is_fitted(self)
+        source = self._open(X, reset=False, **sides)
+        return self._executor(source).map_rows(task, source)
+
+    def _stacked(self, X: Any, task: Callable[[Block], Array]) -> Array:
+        return np.concatenate(list(self._rows(X, task)))
+
+    # ------------------------------------------------ results
+
+    def _publish_fit(self, fit: Fit, quiet: bool = False) -> None:
+        """What every fit says about itself; ``quiet`` without warnings."""
+        per_row = fit.trace / fit.weight
+        self.lower_bounds_ = per_row[1:].tolist()
+        self.lower_bound_ = float(per_row[-1])
+        self.n_iter_ = fit.n_iter
+        self.n_passes_ = fit.n_passes
+        self.converged_ = fit.converged
+        self.stop_reason_ = fit.reason
+        self.events_ = list(fit.events)
+        if not quiet:
+            self._tell(fit)
+
+    def _tell(self, fit: Fit) -> None:
+        if fit.events:
+            first = fit.events[0].message
+            more = f" ({len(fit.events) - 1} more events)" if len(fit.events) > 1 else ""
+            warn(f"{first}{more}; see events_", DegenerateWarning)
+        if fit.reason == "max_iter" and self.max_iter > 0:
+            warn(
+                "Best performing initialization did not converge. Try different init parameters, "
+                "or increase max_iter, tol, or check for degenerate data.",
+                ConvergenceWarning,
+            )
+        elif fit.reason in ("time_budget", "interrupted"):
+            what = (
+                "time_budget was used up"
+                if fit.reason == "time_budget"
+                else "the fit was interrupted"
+            )
+            warn(
+                f"{what} after {fit.n_iter} iterations; the best parameters so far are kept",
+                ConvergenceWarning,
+            )
+
+    # ------------------------------------------------ files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to a file that holds data only, never code.
+
+        Load it with ``mixfold.load(path)``. The file appears whole or not at all.
+        """
+        check_is_fitted(self)
+        tree = {"parameters": self._plain_parameters(), "state": self._state()}
+        store.write(path, type(self).__name__, tree, self._summary())
+
+    def _plain_parameters(self) -> dict[str, Any]:
+        """Parameters a file can hold: an executor or a generator object is left out."""
+        values = self.get_params(deep=False)
+        return {name: v for name, v in values.items() if _is_storable(v)}
+
+    def _state(self) -> dict[str, Any]:
+        names = (*self._stored, "n_features_in_", "feature_names_in_")
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+
+    def _summary(self) -> dict[str, Any]:
+        return {}
+
+    @classmethod
+    def _from_state(cls, tree: dict[str, Any]) -> Self:
+        known = cls().get_params(deep=False)
+        parameters = {k: v for k, v in tree["parameters"].items() if k in known}
+        estimator = cls(**parameters)
+        estimator._check_parameters()
+        allowed = {*cls._stored, "n_features_in_", "feature_names_in_"}
+        for name, value in tree["state"].items():
+            if name not in allowed:
+                raise ValueError(f"unknown attribute {name!r}")
+            if name == "feature_names_in_":
+                value = np.array([str(v) for v in value], dtype=object)
+            setattr(estimator, name, value)
+        estimator._check_state()
+        return estimator
+
+    def _check_state(self) -> None:
+        """Refuse a state whose parts do not fit each other."""
+
+
+def _own_transforms(cls: type) -> None:
+    """Give a class the ``transform`` of its mixins as its own.
+
+    scikit-learn makes a table of the result (``set_output``) only of methods that a transformer
+    itself defines: those of a mixin it would leave as they are, without a word.
+    """
+    for name in ("transform", "fit_transform"):
+        found = getattr(cls, name, None)
+        if name not in vars(cls) and found is not None and not hasattr(found, "__wrapped__"):
+            setattr(cls, name, found)
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the user's code that called the library."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back is not None and _package(frame) in _NOT_THE_USERS:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _package(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).split(".")[0]
+
+
+def _unmasked(X: Any) -> Any:
+    """Masked entries are missing ones; text is refused rather than parsed."""
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.filled(X.astype(float if X.dtype.kind != "f" else X.dtype), np.nan)
+    if isinstance(X, np.ndarray) and X.dtype.kind in "US":
+        raise ValueError(
+            f"X holds text, such as {str(X.flat[0])!r}; convert it to numbers (X.astype(float)) or "
+            "encode categories as 0/1 columns"
+        )
+    return X
+
+
+def _is_plain(X: Any) -> bool:
+    """Arrays, lists, sparse matrices: what scikit-learn validates."""
+    if isinstance(X, np.memmap):
+        return False
+    return (
+        (isinstance(X, np.ndarray | list | tuple) and not _is_paths(X))
+        or sparse.issparse(X)
+        or not (
+            isinstance(X, str | os.PathLike | Source | tuple | list) or _has_names(X) or _is_lazy(X)
+        )
+    )
+
+
+def _is_paths(X: Any) -> bool:
+    return (
+        isinstance(X, list | tuple)
+        and bool(X)
+        and all(isinstance(item, str | os.PathLike) for item in X)
+    )
+
+
+def _has_names(X: Any) -> bool:
+    """Tables and files, whose columns may have names."""
+    if isinstance(X, str | os.PathLike) or _is_paths(X):
+        return True
+    return hasattr(X, "columns") or hasattr(X, "column_names") or hasattr(X, "schema")
+
+
+def _is_lazy(X: Any) -> bool:
+    return hasattr(X, "__dask_graph__")
+
+
+def _is_storable(value: Any) -> bool:
+    if value is None or isinstance(value, bool | int | float | str | np.ndarray | np.number):
+        return True
+    if isinstance(value, list | tuple):
+        return all(_is_storable(v) for v in value)
+    if isinstance(value, dict):
+        return all(isinstance(k, str) and _is_storable(v) for k, v in value.items())
+    return False

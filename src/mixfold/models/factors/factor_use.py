@@ -1,0 +1,158 @@
+"""What is asked of fitted factor models: latents, and rows made of latents.
+
+Readings here are of parameters in canonical coordinates (``canonical``), so that all answers of
+one fit speak of the same axes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from mixfold.contracts import Array, Block
+from mixfold.families.component import dense_rows
+from mixfold.families.factor import FactorFamily, FactorParams, Posterior
+from mixfold.families.factor.reading import FactorReading
+from mixfold.math.low_rank import canonical_axes
+from mixfold.math.softmax import normalise
+from mixfold.models.mixtures.mixture import Mixture, MixtureParams, MixtureReading
+
+
+def canonical(params: MixtureParams) -> MixtureParams:
+    """The same mixture with the latents of each component turned to their principal axes.
+
+    W' Psi^-1 W is diagonal and decreasing, and the largest entry of each column positive.
+    """
+    old: FactorParams = params.components
+    loadings = canonical_axes(old.loadings, old.noise)
+    return replace(params, components=replace(old, loadings=loadings))
+
+
+def common_axes(params: MixtureParams) -> MixtureParams:
+    """As ``canonical`` with one turn for all components, which share their loadings."""
+    old: FactorParams = params.components
+    noise = old.noise.mean(axis=0, keepdims=True)
+    one = canonical_axes(old.loadings[:1], noise)
+    loadings = np.repeat(one, len(old.loadings), axis=0)
+    return replace(params, components=replace(old, loadings=loadings))
+
+
+@dataclass(frozen=True, slots=True)
+class Inferred:
+    """Shares (n, K) of the components and the posteriors of the latents, of some rows."""
+
+    resp: Array
+    latents: Posterior
+
+    @property
+    def expected(self) -> Array:
+        """sum_k r_k E[z | x, k], (n, d)."""
+        return np.asarray(np.einsum("nk,nkd->nd", self.resp, self.latents.means))
+
+
+def infer(
+    model: Mixture, reading: MixtureReading, block: Block, covariances: bool = False
+) -> Inferred:
+    """Shares and posteriors of the rows of a block, with covariances if asked for."""
+    family = model.family
+    assert isinstance(family, FactorFamily)
+    latents = family.posterior(block, reading.components, covariances)
+    _, resp = normalise(latents.log_density + reading.log_weights)
+    return Inferred(resp, latents)
+
+
+# ------------------------------------------------ reconstruction
+
+Rebuild = Callable[[FactorReading, Inferred, Array], Array]
+
+
+def _posterior(reading: FactorReading, inferred: Inferred, X: Array) -> Array:
+    """sum_k r_k (W_k E[z | x, k] + mu_k)."""
+    resp = inferred.resp
+    out = resp @ reading.means
+    for k, loadings in enumerate(reading.loadings):
+        out += (resp[:, k, None] * inferred.latents.means[:, k]) @ loadings.T
+    return np.asarray(reading.frame.leave(out))
+
+
+def _hard(reading: FactorReading, inferred: Inferred, X: Array) -> Array:
+    """The most probable component at the expected latents."""
+    chosen, expected = inferred.resp.argmax(axis=1), inferred.expected
+    out = reading.means[chosen]
+    for k in np.unique(chosen):
+        mine = chosen == k
+        out[mine] += expected[mine] @ reading.loadings[k].T
+    return np.asarray(reading.frame.leave(out))
+
+
+def _projection(reading: FactorReading, inferred: Inferred, X: Array, roots: Array) -> Array:
+    """The nearest point of the most probable component's plane, in the metric 1 / roots^2."""
+    scale = reading.frame.scale
+    means = reading.frame.leave(reading.means)
+    chosen = inferred.resp.argmax(axis=1)
+    out = np.empty(X.shape)
+    for k in np.unique(chosen):
+        mine = np.flatnonzero(chosen == k)
+        axes = reading.loadings[k] * (scale / roots[k])[:, None]
+        deviation = (X[mine] - means[k]) / roots[k]
+        out[mine] = means[k] + _nearest(axes, deviation) * roots[k]
+    return out
+
+
+def _nearest(axes: Array, deviation: Array) -> Array:
+    """Rows projected on the span of ``axes`` (D, d) by least squares over their seen entries."""
+    lacks = np.isnan(deviation)
+    whole = ~lacks.any(axis=1)
+    out = np.empty(deviation.shape)
+    used = axes[:, (axes**2).sum(axis=0) > 0]
+    basis, _ = np.linalg.qr(used)
+    out[whole] = (deviation[whole] @ basis) @ basis.T
+    for n in np.flatnonzero(~whole):
+        seen = ~lacks[n]
+        z, *_ = np.linalg.lstsq(used[seen], deviation[n, seen], rcond=None)
+        out[n] = used @ z
+    return out
+
+
+def _least_squares(reading: FactorReading, inferred: Inferred, X: Array) -> Array:
+    return _projection(reading, inferred, X, np.ones_like(reading.noise))
+
+
+def _weighted(reading: FactorReading, inferred: Inferred, X: Array) -> Array:
+    roots = np.sqrt(reading.noise) * reading.frame.scale
+    return _projection(reading, inferred, X, roots)
+
+
+RECONSTRUCTIONS: dict[str, Rebuild] = {
+    "posterior": _posterior,
+    "hard": _hard,
+    "least-squares": _least_squares,
+    "weighted": _weighted,
+}
+
+
+def reconstruct(rebuild: Rebuild, model: Mixture, reading: MixtureReading, block: Block) -> Array:
+    """Rows (n, D) as the model sees them, in data coordinates."""
+    X = np.asarray(dense_rows(block.X), dtype=float)
+    return rebuild(reading.components, infer(model, reading, block), X)
+
+
+def decode(params: MixtureParams, Z: Array, shares: Array) -> Array:
+    """sum_k shares_nk (W_k z_n + mu_k) in data coordinates, for latents (n, d), shares (n, K)."""
+    old: FactorParams = params.components
+    out = shares @ old.means
+    for k, loadings in enumerate(old.loadings):
+        out += (shares[:, k, None] * Z) @ loadings.T
+    return np.asarray(old.frame.leave(out))
+
+
+def unshrunk(params: MixtureParams, Z: Array) -> Array:
+    """Posterior means of one component's latents, in canonical coordinates, as least squares.
+
+    The posterior mean is drawn towards zero by g / (1 + g) along each axis, g = w' Psi^-1 w.
+    """
+    old: FactorParams = params.components
+    gain = (old.loadings[0] ** 2 / old.noise[0][:, None]).sum(axis=0)
+    return np.asarray(Z * np.where(gain > 0, (1 + gain) / np.where(gain > 0, gain, 1.0), 0.0))

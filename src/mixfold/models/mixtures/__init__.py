@@ -1,0 +1,1 @@
+"""Mixtures: their model, starts, priors, samplers."""

@@ -1,0 +1,281 @@
+"""The Bayesian mixture: priors on weights and components, one posterior, three readings of it.
+
+pi ~ mixing prior,   theta_k ~ conjugate prior,   z ~ pi,   x | z = k ~ p(x | theta_k)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mixfold.contracts import Array, Block, Context, Metric, Pilot, RowRandom, Update
+from mixfold.families.component import dense_rows
+from mixfold.families.conjugate import ConjugateFamily
+from mixfold.math.frame import Frame, same_frame
+from mixfold.math.lifted import Sums
+from mixfold.math.softmax import choose, clamp, entropies, normalise
+from mixfold.mixing.dirichlet import SymmetricDirichlet
+from mixfold.mixing.protocol import Mixing
+from mixfold.models.mixtures.bayes_records import TRACES as TRACES
+from mixfold.models.mixtures.bayes_records import BayesParams as BayesParams
+from mixfold.models.mixtures.bayes_records import BayesStats as BayesStats
+from mixfold.models.mixtures.inference import Inference, Variational
+from mixfold.models.mixtures.merge_split import proposals
+from mixfold.models.mixtures.mixture import Mixture, MixtureReading, MixtureStats, Started
+from mixfold.models.mixtures.rows import tiles, with_labels
+
+
+@dataclass(frozen=True)
+class BayesMixture(Mixture):
+    """A mixture with priors.
+
+    Parameters
+    ----------
+    mixing : Mixing
+        Prior of the weights.
+    inference : Inference
+        How the posterior is read.
+    prior : record of the family, optional
+        By default made of the first sample of the rows.
+    learn_prior : bool
+        Whether the prior of the components follows them (type-II maximum likelihood).
+    """
+
+    mixing: Mixing[Any] = field(default_factory=SymmetricDirichlet)
+    inference: Inference = field(default_factory=Variational)
+    prior: Any = None
+    learn_prior: bool = False
+
+    def __post_init__(self) -> None:
+        if self.inference.reading not in self.family.readings:
+            raise ValueError(
+                f"the family {self.family.name!r} offers the readings "
+                f"{', '.join(self.family.readings)}; inference {self.inference.name!r} needs "
+                f"{self.inference.reading!r}"
+            )
+        if self.learn_prior and self.inference.reading != "expected":
+            raise ValueError(
+                "learn_prior maximises the bound of variational Bayes; inference "
+                f"{self.inference.name!r} has none. Use inference 'vb' or leave learn_prior out"
+            )
+        if self.learn_prior and self.n_components == 1:
+            raise ValueError(
+                "a prior cannot be learned from one component: it would become its posterior; use "
+                "n_components >= 2 or leave learn_prior out"
+            )
+
+    @property
+    def conjugate(self) -> ConjugateFamily:
+        assert isinstance(self.family, ConjugateFamily)
+        return self.family
+
+    def alpha_of(self, params: BayesParams) -> float | None:
+        """The concentration of the weights, if they have one."""
+        alpha: float | None = getattr(params.mixing, "alpha", None)
+        return alpha
+
+    # ------------------------------------------------ start
+
+    def _first(self, frame: Frame, rows: Started) -> Any:
+        moments = self.sample_moments(frame, rows, rows.resp)
+        prior = self.prior
+        if prior is None:
+            everyone = rows.resp.sum(axis=1, keepdims=True)
+            prior = self.conjugate.prior(frame, self.sample_moments(frame, rows, everyone))
+        # the sample stands for all rows
+        share = rows.total_weight / max(rows.resp.sum(), np.finfo(float).tiny)
+        components = self.conjugate.posterior(moments.scale(share), prior, frame)
+        counts = rows.resp.sum(axis=0) * share
+        state = self.mixing.posterior(counts)
+        return BayesParams(state, components, prior, counts, self.mixing.mean(state))
+
+    def sample_moments(self, frame: Frame, rows: Started, resp: Array) -> Any:
+        """Statistics of a sample with given shares; holes are filled as its clusters see them."""
+        reading = self.family.mode(self.family.from_rows(frame, rows.X, rows.U, resp))
+        block = Block(rows.X, complete=not np.isnan(rows.X).any())
+        per_row = self.family.numbers_per_row(resp.shape[1], rows.X.shape[1])
+        total, first = None, 0
+        for tile in tiles(block, per_row, rows.X.shape[1]):
+            scores = self.family.scores(tile, reading)
+            part = self.family.moments(scores, resp[first : first + tile.n_rows], reading)
+            total, first = part if total is None else total + part, first + tile.n_rows
+        return total
+
+    def reframed(self, params: Any, pilot: Pilot) -> Any:
+        frame, old = self.frame_for(pilot), params.components.frame
+        if same_frame(frame, old):
+            return params
+        return replace(
+            params,
+            components=self.conjugate.reframed_posterior(params.components, frame),
+            prior=self.conjugate.reframed_prior(params.prior, old, frame),
+        )
+
+    def renewed(self, params: BayesParams) -> BayesParams:
+        """Parameters of an earlier fit, under the priors of this model where it learns none."""
+        alpha = self.alpha_of(params) if self.mixing.learn_alpha else None
+        state = self.mixing.posterior(params.counts, alpha, params.mixing)
+        prior = params.prior if self.learn_prior or self.prior is None else self.prior
+        return replace(params, mixing=state, prior=prior, weights=self.mixing.mean(state))
+
+    # ------------------------------------------------ E step
+
+    def prepare(self, params: Any) -> MixtureReading:
+        return MixtureReading(*self.inference.read(self, params))
+
+    def expect(self, reading: MixtureReading, block: Block, rng: RowRandom) -> BayesStats:
+        found = super().expect(reading, block, rng)
+        parts = (found.counts, found.components, found.log_likelihood, found.entropy, found.weight)
+        filled = self.family.augments and not (block.complete or self.inference.drawn)
+        hidden = self._hidden(reading, found) if filled else 0.0
+        return BayesStats(*parts, hidden)
+
+    def _hidden(self, reading: MixtureReading, stats: MixtureStats) -> float:
+        """What the log-likelihood has beyond the average over assignments and filled entries."""
+        joint = _shared_out(stats.counts, reading.log_weights)
+        joint += self.conjugate.average(stats.components, reading.components)
+        return stats.log_likelihood - stats.entropy - joint
+
+    def _fused(self, reading: MixtureReading, block: Block) -> tuple[Any, Sums] | None:
+        return None if self.inference.drawn else super()._fused(reading, block)
+
+    def _shares(self, resp: Array, tile: Block, rng: RowRandom) -> Array:
+        if not self.inference.drawn:
+            return resp
+        chosen = choose(resp, rng.uniform(tile.rows)[:, 0])
+        return np.asarray((chosen[:, None] == np.arange(resp.shape[1])).astype(float))
+
+    def _expect_tile(self, reading: MixtureReading, tile: Block, rng: RowRandom) -> MixtureStats:
+        if tile.complete or not (self.inference.drawn and self.family.augments):
+            return super()._expect_tile(reading, tile, rng)
+        log_total, resp = normalise(clamp(self.log_joint(reading, tile), tile.y))
+        chosen = choose(resp, rng.uniform(tile.rows)[:, 0])
+        done = super()._expect_tile(reading, self._completed(reading, tile, chosen, rng), rng)
+        weight = tile.weights()
+        # of what was observed: what was drawn says nothing new
+        return replace(
+            done,
+            log_likelihood=float(weight @ log_total),
+            entropy=float(weight @ entropies(resp)),
+        )
+
+    def _completed(
+        self, reading: MixtureReading, tile: Block, chosen: Array, rng: RowRandom
+    ) -> Block:
+        """The tile with its holes drawn, and each row in the component that was drawn for it."""
+        X = np.array(dense_rows(tile.X), dtype=float)
+        lacking = np.flatnonzero(np.isnan(X).any(axis=1))
+        scores = self.family.scores(Block(X[lacking], complete=False), reading.components)
+        n_normals = self.family.normals_per_row(X.shape[1])
+        # column 0 chose the component
+        normals = rng.normal(tile.rows, n_normals + 1)[lacking, 1:]
+        for k in np.unique(chosen[lacking]):
+            filled = self.family.completed(scores, reading.components, int(k), normals)
+            mine = chosen[lacking] == k
+            X[lacking[mine]] = reading.components.frame.leave(filled[mine])
+        return replace(tile, X=X, y=chosen, complete=True)
+
+    def assigned(self, reading: MixtureReading, block: Block, rng: RowRandom) -> Array:
+        """The components that a sampler's E step draws for the rows with these random numbers."""
+        block = with_labels(block, self.n_components)
+        _, resp = normalise(clamp(self.log_joint(reading, block), block.y))
+        return choose(resp, rng.uniform(block.rows)[:, 0])
+
+    # ------------------------------------------------ M step
+
+    def update(self, params: Any, stats: MixtureStats, context: Context) -> Update[Any]:
+        state = self.mixing.posterior(stats.counts, self.alpha_of(params), params.mixing)
+        if self.mixing.learn_alpha:
+            alpha = self.inference.alpha(self, state, context.rng)
+            state = self.mixing.posterior(stats.counts, alpha, state)
+        frame = params.components.frame
+        components = self.conjugate.posterior(stats.components, params.prior, frame)
+        prior = params.prior
+        if self.learn_prior:
+            prior = self.conjugate.empirical(components, prior)
+        seed = int(context.rng.integers(2**63)) if self.inference.drawn else 0
+        weights = self.mixing.mean(state)
+        return Update(BayesParams(state, components, prior, stats.counts, weights, seed))
+
+    def objective(self, params: Any, stats: Any) -> float:
+        return self.inference.objective(self, params, stats)
+
+    def free_energy(self, params: Any, stats: BayesStats) -> float:
+        """The objective at these parameters with the responsibilities that made the statistics,
+        whatever parameters those came from."""
+        log_weights, components = self.inference.read(self, params)
+        joint = _shared_out(stats.counts, log_weights)
+        joint += self.conjugate.average(stats.components, components)
+        return joint + stats.entropy + stats.hidden - self.inference.penalty(self, params)
+
+    def additive(self, stats: BayesStats) -> BayesStats:
+        """Statistics about the origin of the frame: those of other passes can be added to them."""
+        return replace(stats, components=self.family.about_frame(stats.components))
+
+    def moves(
+        self, params: Any, stats: MixtureStats, pilot: Pilot, rng: np.random.Generator
+    ) -> Iterator[Any]:
+        """Merged and split components: where a climb may go on (see ``merge_split``)."""
+        return proposals(self, params, stats, pilot, rng)
+
+    def traced(self, params: Any, stats: MixtureStats) -> Array:
+        """Of a sweep: log joint, components in use, alpha, largest share, entropy of the sizes."""
+        shares = stats.counts / stats.counts.sum()
+        used = shares[shares > 0]
+        alpha = self.alpha_of(params)
+        return np.array(
+            [
+                self.objective(params, stats),
+                used.size,
+                np.nan if alpha is None else alpha,
+                used.max(),
+                -(used * np.log(used)).sum(),
+            ]
+        )
+
+    # ------------------------------------------------ using a fit
+
+    def ordered(self, params: BayesParams, which: Array) -> BayesParams:
+        """The same mixture with its components in another order, if their prior allows it."""
+        state = self.mixing.keep(params.mixing, which)
+        if state is None:
+            return params
+        return replace(
+            params,
+            mixing=state,
+            components=self.conjugate.keep_posterior(params.components, which),
+            counts=params.counts[which],
+            weights=params.weights[which],
+        )
+
+    def log_predictive(self, params: BayesParams, block: Block) -> Array:
+        """log E[pi_k] E[p(x | theta_k)], (n, K)."""
+        per_row = self.family.numbers_per_row(self.n_components, block.X.shape[1])
+        parts = tiles(block, per_row, block.X.shape[1])
+        densities = [self.conjugate.log_predictive(params.components, part) for part in parts]
+        with np.errstate(divide="ignore"):
+            return np.concatenate(densities) + np.log(params.weights)
+
+    def sample(self, params: Any, n: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        labels = np.searchsorted(np.cumsum(params.weights)[:-1], rng.random(n), side="right")
+        return self.conjugate.sample_predictive(params.components, labels, rng), labels
+
+    # ------------------------------------------------ extrapolation: none is offered
+
+    def coordinates(self, params: Any) -> Array:
+        raise TypeError("the posterior of a mixture is not extrapolated")
+
+    def from_coordinates(self, params: Any, vector: Array) -> Any:
+        return None
+
+    def derivatives(self, params: Any, stats: Any) -> tuple[Array, Metric] | None:  # type: ignore[override]
+        return None
+
+
+def _shared_out(counts: Array, log_weights: Array) -> float:
+    """sum_k N_k ln pi_k, where a weight of zero has no rows."""
+    counted = counts > 0
+    return float(counts[counted] @ log_weights[counted])

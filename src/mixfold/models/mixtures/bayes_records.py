@@ -1,0 +1,41 @@
+"""What a Bayesian mixture knows, and what it counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from mixfold.contracts import Array, record
+from mixfold.models.mixtures.mixture import MixtureStats
+
+# what ``traced`` gives, in its order
+TRACES = ("log_joint", "n_clusters", "alpha", "largest", "entropy")
+
+
+@record
+@dataclass(frozen=True, slots=True)
+class BayesParams:
+    """Posterior of the weights and of the components, and the prior of the latter.
+
+    ``counts`` (K,) are the rows that made the posterior, ``weights`` (K,) the expected weights;
+    ``seed`` makes the draws of a sampler.
+    """
+
+    mixing: Any
+    components: Any
+    prior: Any
+    counts: Array
+    weights: Array
+    seed: int = 0
+
+    @property
+    def n_components(self) -> int:
+        return len(self.weights)
+
+
+@record
+@dataclass(frozen=True)
+class BayesStats(MixtureStats):
+    """``hidden`` is the entropy of the missing entries that the E step averaged over."""
+
+    hidden: float = 0.0

@@ -1,0 +1,156 @@
+"""Moves of a Bayesian mixture: two components that share rows merged, one that hides two split.
+
+Both make parameters from which a climb starts; whether they are kept is the objective's affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mixfold.contracts import Array, Context, Pilot, Stats
+from mixfold.families.component import dense_rows
+from mixfold.math.seeding import lloyd, plus_plus
+from mixfold.math.softmax import normalise
+from mixfold.models.mixtures.mixture import MixtureStats, Started
+from mixfold.models.mixtures.rows import informative
+
+if TYPE_CHECKING:
+    from mixfold.models.mixtures.bayes_mixture import BayesMixture, BayesParams
+
+# proposals of each kind in one round
+CANDIDATES = 5
+# a component with less than this many rows is not in use
+IN_USE = 0.5
+# rows of a sample that a split is planned on
+SPLIT_ROWS = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """A sample: rows, their view without holes, weights, responsibilities (n, K)."""
+
+    X: Array
+    U: Array
+    weight: Array
+    resp: Array
+
+
+def proposals(
+    model: BayesMixture,
+    params: BayesParams,
+    stats: MixtureStats,
+    pilot: Pilot,
+    rng: np.random.Generator,
+) -> Iterator[Any]:
+    """Parameters after a merge or a split, made one by one as they are asked for."""
+    rows = _sample(model, params, pilot)
+    used = np.flatnonzero(stats.counts > IN_USE)
+    context = Context(pilot, rng)
+    moments = model.family.about_frame(stats.components)
+    for keep, lose in _overlapping(rows, used):
+        counts = stats.counts.copy()
+        counts[keep], counts[lose] = counts[keep] + counts[lose], 0.0
+        merged = replace(stats, counts=counts, components=joined(moments, keep, lose))
+        yield model.update(params, merged, context).params
+    free = np.flatnonzero(stats.counts <= IN_USE)
+    if free.size:
+        for resp in _splits(model, params, rows, used, int(free[0]), rng):
+            started = Started(rows.X, rows.U, resp * rows.weight[:, None], pilot.total_weight)
+            fixed = replace(model, prior=params.prior)
+            yield fixed._first(params.components.frame, started)
+
+
+def _sample(model: BayesMixture, params: BayesParams, pilot: Pilot) -> _Rows:
+    block = informative(pilot.block)
+    if block.n_rows > SPLIT_ROWS:  # evenly, so that nothing is drawn
+        chosen = np.linspace(0, block.n_rows - 1, SPLIT_ROWS).astype(int)
+        y = None if block.y is None else block.y[chosen]
+        block = replace(block, X=block.X[chosen], y=y, weight=block.weights()[chosen])
+    _, resp = normalise(model.log_joint(model.prepare(params), block))
+    X = dense_rows(block.X)
+    U = model.family.view(params.components.frame, X)
+    return _Rows(X, np.where(np.isnan(U), 0.0, U), block.weights(), resp)
+
+
+def _overlapping(rows: _Rows, used: Array) -> list[tuple[int, int]]:
+    """Pairs of components that share most of their rows, the larger first."""
+    resp = rows.resp[:, used] * np.sqrt(rows.weight)[:, None]
+    together = resp.T @ resp
+    size = np.sqrt(np.maximum(np.diagonal(together), np.finfo(float).tiny))
+    share = np.triu(together / size[:, None] / size, 1)
+    order = np.argsort(-share, axis=None)[:CANDIDATES]
+    pairs = [np.unravel_index(flat, share.shape) for flat in order if share.flat[flat] > 1e-6]
+    mass = rows.resp.sum(axis=0)
+    found = [(int(used[i]), int(used[j])) for i, j in pairs]
+    return [(i, j) if mass[i] >= mass[j] else (j, i) for i, j in found]
+
+
+def joined(moments: Any, keep: int, lose: int) -> Any:
+    """Moments (about one origin) with the rows of two components in one of them."""
+    if isinstance(moments, tuple):
+        return tuple(joined(part, keep, lose) for part in moments)
+    if isinstance(moments, Stats):
+        changed = {
+            f.name: joined(getattr(moments, f.name), keep, lose)
+            for f in fields(moments)
+            if not f.metadata.get("constant")
+        }
+        return replace(moments, **changed)
+    if np.ndim(moments) < 2:  # shared by all components
+        return moments
+    array = np.array(moments)
+    array[keep] += array[lose]
+    array[lose] = 0.0
+    return array
+
+
+def _splits(
+    model: BayesMixture,
+    params: BayesParams,
+    rows: _Rows,
+    used: Array,
+    slot: int,
+    rng: np.random.Generator,
+) -> list[Array]:
+    """Responsibilities with one component in two halves, by how much the evidence gains."""
+    owner = rows.resp.argmax(axis=1)
+    found = []
+    for k in used:
+        mine = np.flatnonzero(owner == k)
+        if len(mine) < 4:
+            continue
+        half = _halves(rows.U[mine], rows.weight[mine], rng)
+        if half.all() or not half.any():
+            continue
+        resp = rows.resp.copy()
+        moved = mine[half]
+        resp[moved, slot] += resp[moved, k]
+        resp[moved, k] = 0.0
+        found.append((_gain(model, params, rows, mine, half), resp))
+    found.sort(key=lambda pair: -pair[0])
+    return [resp for gain, resp in found[:CANDIDATES] if gain > 0]
+
+
+def _halves(U: Array, weight: Array, rng: np.random.Generator) -> Array:
+    """Two clusters of points, as a mask of one of them."""
+    centres = plus_plus(U, weight, 2, rng, None)
+    assigned, _ = lloyd(U, weight, centres, 10, None)
+    return np.asarray(assigned == 1)
+
+
+def _gain(model: BayesMixture, params: BayesParams, rows: _Rows, mine: Array, half: Array) -> float:
+    """Evidence of the rows of one component in two halves, less that of the whole."""
+    frame = params.components.frame
+    weight = rows.weight[mine, None]
+
+    def evidence(resp: Array) -> float:
+        started = Started(rows.X[mine], rows.U[mine], resp, float(weight.sum()))
+        moments = model.sample_moments(frame, started, resp)
+        return model.conjugate.evidence(moments, params.prior, frame)
+
+    two = np.stack([~half, half], axis=1) * weight
+    return evidence(two) - evidence(weight)

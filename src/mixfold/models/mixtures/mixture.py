@@ -1,0 +1,328 @@
+"""The generic mixture: any family of components, any prior of the mixing weights.
+
+z ~ pi,   x | z = k ~ p(x | theta_k)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from mixfold.contracts import (
+    Array,
+    Block,
+    Context,
+    Event,
+    Metric,
+    Pilot,
+    RowRandom,
+    Stats,
+    Update,
+    record,
+)
+from mixfold.families.component import ComponentFamily, Scores, dense_rows
+from mixfold.math.frame import Frame, same_frame
+from mixfold.math.lifted import Sums
+from mixfold.math.seeding import distinct
+from mixfold.math.softmax import choose, clamp, entropies, normalise
+from mixfold.mixing.free import FreeWeights
+from mixfold.mixing.protocol import Mixing
+from mixfold.models.mixtures.given import Given
+from mixfold.models.mixtures.repair import lost_rows, repaired
+from mixfold.models.mixtures.rows import informative, tiles, with_labels, without_empty_rows
+from mixfold.models.mixtures.starts import KMeansStart, Sample, Start
+
+# beyond this a coordinate is no parameter but the overflow of an extrapolation
+COORDINATE_LIMIT = 1e4
+
+
+@record
+@dataclass(frozen=True, slots=True)
+class MixtureParams:
+    """Mixing weights (K,) and the parameters of the components."""
+
+    weights: Array
+    components: Any
+
+    @property
+    def n_components(self) -> int:
+        return len(self.weights)
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureReading:
+    log_weights: Array
+    components: Any
+
+
+@record
+@dataclass(frozen=True)
+class MixtureStats(Stats):
+    """``counts`` (K,) of the mixing, moments of the family, and the parts of the objective."""
+
+    counts: Array
+    components: Any
+    log_likelihood: float
+    entropy: float
+    weight: float
+
+
+@record
+@dataclass(frozen=True, slots=True)
+class MixtureMetric:
+    """Inverse information of the complete data in the coordinates of a mixture."""
+
+    expected: Array
+    components: Metric
+
+    def solve(self, gradient: Array) -> Array:
+        K = len(self.expected)
+        weights = gradient[:K] / np.maximum(self.expected, np.finfo(float).tiny)
+        return np.concatenate([weights, self.components.solve(gradient[K:])])
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The rows of a start, their view without holes, weighted responsibilities (n, K), and the
+    weight of all the rows that they stand for."""
+
+    X: Array
+    U: Array
+    resp: Array
+    total_weight: float
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """A mixture model: what an engine needs to fit it, and nothing of a particular fit."""
+
+    n_components: int
+    family: ComponentFamily
+    mixing: Mixing[Any] = field(default_factory=FreeWeights)
+    start: Start = field(default_factory=KMeansStart)
+    given: Given = field(default_factory=Given)
+    reseed: bool = True
+
+    # ------------------------------------------------ start
+
+    def initialise(self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0) -> MixtureParams:
+        block = with_labels(informative(pilot.block), self.n_components)
+        if self.given.complete:
+            frame = self._frame(pilot, dense_rows(block.X), block.weights())
+            return self._with_given(frame, None)
+        X, weight, labels = distinct(dense_rows(block.X), block.weights(), block.y)
+        frame = self._frame(pilot, X, weight)
+        U = self.family.view(frame, X)
+        missing = np.isnan(U)
+        sample = Sample(np.where(missing, 0.0, U), weight, labels)
+        resp = self.start(sample, self.n_components, rng, attempt) * weight[:, None]
+        if missing.any():
+            # a missing entry starts at the mean of its own cluster rather than of all rows
+            centres = (resp.T @ sample.U) / np.maximum(resp.T @ ~missing, 1e-300)
+            sample.U[missing] = (resp @ centres / weight[:, None])[missing]
+        return self._first(frame, Started(X, sample.U, resp, pilot.total_weight))
+
+    def _first(self, frame: Frame, rows: Started) -> MixtureParams:
+        """The parameters of a start."""
+        components = self.family.from_rows(frame, rows.X, rows.U, rows.resp)
+        counts = rows.resp.sum(axis=0)
+        weights = self.mixing.posterior(counts + 1e-3 * counts.sum() / self.n_components)
+        params = MixtureParams(weights, components)
+        return params if self.given.free else self._with_given(frame, params)
+
+    def _with_given(self, frame: Frame, free: MixtureParams | None) -> MixtureParams:
+        given = self.given
+        weights = given.weights
+        if weights is None:
+            assert free is not None
+            weights = free.weights
+        components = given.components(self.family, frame, None if free is None else free.components)
+        return MixtureParams(weights, components)
+
+    def _frame(self, pilot: Pilot, X: Array, weight: Array) -> Frame:
+        return self.family.frame(X, weight, pilot.maximum - pilot.minimum)
+
+    def frame_for(self, pilot: Pilot) -> Frame:
+        """The frame of a fit that starts from this sample."""
+        block = informative(pilot.block)
+        return self._frame(pilot, dense_rows(block.X), block.weights())
+
+    def reframed(self, params: MixtureParams, pilot: Pilot) -> MixtureParams:
+        """The same mixture in the frame of other data."""
+        frame = self.frame_for(pilot)
+        if same_frame(frame, params.components.frame):
+            return params
+        return MixtureParams(params.weights, self.family.reframed(params.components, frame))
+
+    # ------------------------------------------------ E step
+
+    def prepare(self, params: MixtureParams) -> MixtureReading:
+        return MixtureReading(self.mixing.mode(params.weights), self.family.mode(params.components))
+
+    def expect(self, reading: MixtureReading, block: Block, rng: RowRandom) -> MixtureStats:
+        block = with_labels(without_empty_rows(block), self.n_components)
+        fused = self._fused(reading, block)
+        if fused is not None:
+            moments, sums = fused
+            return MixtureStats(
+                sums.moments[:, 0], moments, sums.log_likelihood, sums.entropy, sums.weight
+            )
+        per_row = self.family.numbers_per_row(self.n_components, block.X.shape[1])
+        width = self.family.numbers_of_row(block, reading.components)
+        parts = (self._expect_tile(reading, tile, rng) for tile in tiles(block, per_row, width))
+        total = next(parts)
+        for part in parts:
+            total = total + part
+        return total
+
+    def _fused(self, reading: MixtureReading, block: Block) -> tuple[Any, Sums] | None:
+        return self.family.fused(block, reading.components, reading.log_weights)
+
+    def _expect_tile(self, reading: MixtureReading, tile: Block, rng: RowRandom) -> MixtureStats:
+        scores = self.family.scores(tile, reading.components)
+        log_joint = clamp(scores.log_density + reading.log_weights, tile.y)
+        log_total, resp = normalise(log_joint)
+        weight = tile.weights()
+        weighted = self._shares(resp, tile, rng) * weight[:, None]
+        return MixtureStats(
+            weighted.sum(axis=0),
+            self.family.moments(scores, weighted, reading.components),
+            float(weight @ log_total),
+            float(weight @ entropies(resp)),
+            float(weight.sum()),
+        )
+
+    def _shares(self, resp: Array, tile: Block, rng: RowRandom) -> Array:
+        """Responsibilities as the statistics are to see them."""
+        return resp
+
+    def log_joint(self, reading: MixtureReading, block: Block) -> Array:
+        """log pi_k p(x_n | k), (n, K)."""
+        log_density = self.family.log_density(block, reading.components)
+        far = np.flatnonzero(np.isnan(log_density).any(axis=1))
+        if far.size:  # products of entries overflowed: differences from the means may not
+            X = np.asarray(dense_rows(block.X)[far], dtype=float)
+            with np.errstate(over="ignore", invalid="ignore"):
+                again = self.family.scores(Block(X, complete=block.complete), reading.components)
+            log_density[far] = np.nan_to_num(again.log_density, nan=-np.inf)
+        return log_density + reading.log_weights
+
+    # ------------------------------------------------ M step
+
+    def update(
+        self, params: MixtureParams, stats: MixtureStats, context: Context
+    ) -> Update[MixtureParams]:
+        components, touched = self.family.estimate(stats.components, params.components)
+        weights = self.mixing.posterior(stats.counts)
+        events = tuple(
+            Event(
+                "floor",
+                self.family.floor_words(int(k)),
+                context.iteration,
+                int(k),
+            )
+            for k in np.flatnonzero(touched)
+        )
+        fresh = MixtureParams(weights, components)
+        empty = lost_rows(self, params, stats.counts, context)
+        if empty.size:
+            return repaired(self, fresh, empty, events, context)
+        return Update(fresh, events)
+
+    def objective(self, params: MixtureParams, stats: MixtureStats) -> float:
+        return stats.log_likelihood
+
+    def total_weight(self, stats: MixtureStats) -> float:
+        return stats.weight
+
+    def entropy(self, stats: MixtureStats) -> float:
+        return stats.entropy
+
+    def n_free(self, n_features: int) -> int:
+        return self.family.n_free(self.n_components, n_features) + self.mixing.n_free(
+            self.n_components
+        )
+
+    # ------------------------------------------------ using a fit
+
+    def impute(self, reading: MixtureReading, block: Block, rng: RowRandom, *, draw: bool) -> Array:
+        """The rows with missing entries filled: conditional means, or one conditional draw."""
+        per_row = self.family.numbers_per_row(self.n_components, block.X.shape[1])
+        parts = tiles(block, per_row, block.X.shape[1])
+        return np.concatenate([self._filled(reading, part, rng, draw) for part in parts])
+
+    def _filled(self, reading: MixtureReading, block: Block, rng: RowRandom, draw: bool) -> Array:
+        X = dense_rows(block.X).copy()
+        lacking = np.flatnonzero(np.isnan(X).any(axis=1))
+        if lacking.size == 0:
+            return X
+        scores = self.family.scores(Block(X[lacking], complete=False), reading.components)
+        _, resp = normalise(scores.log_density + reading.log_weights)
+        frame = reading.components.frame
+        if draw:
+            U = self._draw(scores, resp, reading, block.rows, lacking, rng)
+        else:
+            U = self.family.filled(scores, resp, reading.components)
+        filled = frame.leave(U)
+        holes = np.isnan(X[lacking])
+        X[lacking] = np.where(holes, filled, X[lacking])
+        return X
+
+    def _draw(
+        self, scores: Scores, resp: Array, reading: MixtureReading, rows: slice, lacking: Array,
+        rng: RowRandom,
+    ) -> Array:  # fmt: skip
+        n_features = reading.components.frame.origin.size
+        size = self.family.normals_per_row(n_features)
+        chosen = choose(resp, rng.uniform(rows)[lacking, 0])
+        # column 0 chose the component: a normal made of the same bits would follow the choice
+        normals = rng.normal(rows, size + 1)[lacking, 1:]
+        U = np.empty((len(lacking), n_features))
+        for k in np.unique(chosen):
+            mine = chosen == k
+            U[mine] = self.family.completed(scores, reading.components, int(k), normals)[mine]
+        return U
+
+    def sample(
+        self, params: MixtureParams, n: int, rng: np.random.Generator
+    ) -> tuple[Array, Array]:
+        """n rows and the components they came from."""
+        labels = np.searchsorted(np.cumsum(params.weights)[:-1], rng.random(n), side="right")
+        return self.family.draw_rows(params.components, labels, rng), labels
+
+    def condition(self, params: MixtureParams, known: Array, values: Array) -> MixtureParams:
+        """The mixture of the other columns given values of the known ones."""
+        log_density, components = self.family.condition(params.components, known, values)
+        _, weights = normalise((self.mixing.mode(params.weights) + log_density)[None])
+        return MixtureParams(weights[0], components)
+
+    def normalised(self, stats: MixtureStats) -> MixtureStats:
+        """Statistics per unit of weight, about the origin of the frame: what schedules blend."""
+        moments = self.family.about_frame(stats.components)
+        return replace(stats, components=moments).scale(1.0 / stats.weight)
+
+    # ------------------------------------------------ extrapolation
+
+    def coordinates(self, params: MixtureParams) -> Array:
+        log_weights = np.log(np.maximum(params.weights, 1e-300))
+        return np.concatenate([log_weights, self.family.coordinates(params.components)])
+
+    def derivatives(
+        self, params: MixtureParams, stats: MixtureStats
+    ) -> tuple[Array, MixtureMetric]:
+        gradient, metric = self.family.derivatives(params.components, stats.components)
+        expected = stats.counts.sum() * params.weights
+        by_weight = stats.counts - expected
+        return np.concatenate([by_weight, gradient]), MixtureMetric(expected, metric)
+
+    def from_coordinates(self, params: MixtureParams, vector: Array) -> MixtureParams | None:
+        K = params.n_components
+        # coordinates are logarithms, or lengths in units of the data's spread
+        if not np.abs(vector[K:]).max() < COORDINATE_LIMIT:
+            return None
+        _, weights = normalise(vector[None, :K])
+        weights = np.where(params.weights > 0, weights[0], 0.0)
+        components = self.family.from_coordinates(params.components, vector[K:])
+        return MixtureParams(weights / weights.sum(), components)

@@ -1,0 +1,1 @@
+"""Gaussian clusters on one shared plane."""
