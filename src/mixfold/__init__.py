@@ -9,6 +9,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from mixfold.catalogue import ENTRIES
+
+# for type checkers and editors; a test compares it with the catalogue
 if TYPE_CHECKING:
     from mixfold.estimators.factors.factor_analysis import FactorAnalysis as FactorAnalysis
     from mixfold.estimators.factors.gaussian_pcp import GaussianPCP as GaussianPCP
@@ -65,37 +68,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "BayesianGaussianMixture": "mixfold.estimators.mixtures.bayesian_gaussian_mixture",
-    "DeepBeliefNetwork": "mixfold.estimators.networks.deep_belief_network",
-    "Mixture": "mixfold.estimators.mixtures.general_mixture",
-    "BernoulliMixture": "mixfold.estimators.mixtures.presets",
-    "PoissonMixture": "mixfold.estimators.mixtures.presets",
-    "MultinomialMixture": "mixfold.estimators.mixtures.presets",
-    "CategoricalMixture": "mixfold.estimators.mixtures.presets",
-    "DeepFactorNetwork": "mixfold.estimators.networks.deep_factor_network",
+    **{name: entry.home for name, entry in ENTRIES.items()},
     "DegenerateWarning": "mixfold.estimators.shell.base",
-    "FactorAnalysis": "mixfold.estimators.factors.factor_analysis",
-    "GaussianMixture": "mixfold.estimators.mixtures.gaussian_mixture",
-    "GaussianPCP": "mixfold.estimators.factors.gaussian_pcp",
-    "KernelCCA": "mixfold.estimators.kernels.kernel_cca",
-    "LatentDirichletAllocation": "mixfold.estimators.topics.latent_dirichlet_allocation",
-    "PCP": "mixfold.estimators.topics.pcp",
-    "PLSI": "mixfold.estimators.topics.plsi",
-    "KernelPCA": "mixfold.estimators.kernels.kernel_pca",
-    "MLiT": "mixfold.estimators.mixtures.mlit",
-    "MORP": "mixfold.estimators.kernels.morp",
-    "MatrixFactorization": "mixfold.estimators.networks.matrix_factorization",
-    "MixtureClassifier": "mixfold.estimators.mixtures.mixture_classifier",
-    "KMeans": "mixfold.estimators.mixtures.kmeans",
-    "MixtureOfFactorAnalyzers": "mixfold.estimators.factors.mixture_of_factor_analyzers",
-    "MixtureOfFactorModels": "mixfold.estimators.outputs.mixture_of_factor_models",
-    "MixtureOfPPCA": "mixfold.estimators.factors.mixture_of_ppca",
-    "MixtureSearch": "mixfold.estimators.search.mixture_search",
-    "NestedMixture": "mixfold.estimators.mixtures.nested_mixture",
-    "PPCA": "mixfold.estimators.factors.ppca",
-    "RBM": "mixfold.estimators.networks.rbm",
-    "SupervisedMixtureOfPPCA": "mixfold.estimators.outputs.supervised_mixture_of_ppca",
-    "SupervisedPPCA": "mixfold.estimators.outputs.supervised_ppca",
     "bootstrap_lrt": "mixfold.estimators.mixtures.bootstrap",
     "load": "mixfold.store",
 }

@@ -7,11 +7,12 @@ from typing import Any
 
 import typer
 
-from mixfold.cli.registry import MODELS, ModelEntry, find_model
+from mixfold.catalogue import Entry
+from mixfold.cli.registry import MODELS, find_model
 from mixfold.cli.values import parse_grid, parse_numbers
 
 
-def find_models(names: list[str]) -> dict[str, ModelEntry]:
+def find_models(names: list[str]) -> dict[str, Entry]:
     """The entries by name; a usage error for one without a likelihood."""
     entries = {name: find_model(name) for name in names}
     able = [name for name, entry in MODELS.items() if hasattr(entry.load(), "bic")]
@@ -32,7 +33,7 @@ def find_models(names: list[str]) -> dict[str, ModelEntry]:
 
 
 def values_to_try(
-    entries: Mapping[str, ModelEntry], words: list[str], factors: str | None, family: Any
+    entries: Mapping[str, Entry], words: list[str], factors: str | None, family: Any
 ) -> dict[str, list[Any]]:
     """Parameters and their values; the short options and ``--set`` may not contradict."""
     grid = parse_grid(words, dict.fromkeys(p for e in entries.values() for p in e.parameters()))
@@ -47,7 +48,7 @@ def values_to_try(
 
 
 def _add(
-    grid: dict[str, list[Any]], entries: Mapping[str, ModelEntry], field: str, values: list[Any]
+    grid: dict[str, list[Any]], entries: Mapping[str, Entry], field: str, values: list[Any]
 ) -> None:
     """Values of a short option under the names that the models have for it."""
     names = {getattr(entry, field) for entry in entries.values()} - {""}
@@ -65,7 +66,7 @@ def _add(
         grid[name] = values
 
 
-def first_of(entry: ModelEntry, grid: Mapping[str, list[Any]]) -> Any:
+def first_of(entry: Entry, grid: Mapping[str, list[Any]]) -> Any:
     """An estimator with the first of the values; the search sets the others."""
     own = {name: values[0] for name, values in grid.items() if name in entry.parameters()}
     return entry.load()(**own)

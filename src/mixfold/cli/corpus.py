@@ -10,7 +10,8 @@ from typing import Any
 
 import typer
 
-from mixfold.cli.registry import MODELS, ModelEntry
+from mixfold.catalogue import Entry
+from mixfold.cli.registry import MODELS
 from mixfold.cli.texts import TextSettings, count_known, count_words, is_text, open_texts
 from mixfold.contracts import Array, Source
 
@@ -22,7 +23,7 @@ def is_corpus(file: Path) -> bool:
     return file.suffix.lower() == ".npz" or is_text(file)
 
 
-def check_words(file: Path, entries: Mapping[str, ModelEntry]) -> None:
+def check_words(file: Path, entries: Mapping[str, Entry]) -> None:
     """A usage error if texts are to be fitted by a model that is none of counts of words."""
     if not is_text(file):
         return

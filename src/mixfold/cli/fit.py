@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mixfold.catalogue import Entry
 from mixfold.cli.corpus import check_words
 from mixfold.cli.data import open_columns
 from mixfold.cli.families import FamilyOption, family_parameter
@@ -20,7 +21,7 @@ from mixfold.cli.options import (
     SeedOption,
     split_columns,
 )
-from mixfold.cli.registry import MODELS, ModelEntry, find_model
+from mixfold.cli.registry import MODELS, find_model
 from mixfold.cli.settings import parse_settings
 from mixfold.cli.tables import check_output
 from mixfold.cli.texts import (
@@ -149,7 +150,7 @@ def _fit(estimator: Any, source: Source, quiet: bool) -> None:
         estimator.set_params(verbose=verbose)
 
 
-def _check_factors(model: str, entry: ModelEntry, factors: int | None) -> None:
+def _check_factors(model: str, entry: Entry, factors: int | None) -> None:
     if factors is not None and not entry.factors:
         able = ", ".join(name for name, other in MODELS.items() if other.factors)
         raise typer.BadParameter(
@@ -158,14 +159,14 @@ def _check_factors(model: str, entry: ModelEntry, factors: int | None) -> None:
         )
 
 
-def _check_family(model: str, entry: ModelEntry, family: list[str] | None) -> None:
+def _check_family(model: str, entry: Entry, family: list[str] | None) -> None:
     if family and not entry.family:
         raise typer.BadParameter(
             f"{model} has its own family; use --model mixture.", param_hint="--family"
         )
 
 
-def _check_target(model: str, entry: ModelEntry, target: str | None) -> None:
+def _check_target(model: str, entry: Entry, target: str | None) -> None:
     if target is not None and not entry.target:
         able = ", ".join(name for name, other in MODELS.items() if other.target)
         raise typer.BadParameter(
@@ -178,7 +179,7 @@ def _check_target(model: str, entry: ModelEntry, target: str | None) -> None:
 
 
 def _parameters(
-    entry: ModelEntry, words: list[str], short: Mapping[str, tuple[str, Any]]
+    entry: Entry, words: list[str], short: Mapping[str, tuple[str, Any]]
 ) -> dict[str, Any]:
     """Constructor arguments; the short options and ``--set`` may not contradict each other."""
     parameters = parse_settings(words, entry.parameters())

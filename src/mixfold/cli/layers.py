@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from mixfold.cli.registry import MODELS, ModelEntry
+from mixfold.catalogue import Entry
+from mixfold.cli.registry import MODELS
 
 _HINT = "--layers"
 LayersOption = Annotated[
@@ -39,7 +40,7 @@ def parse_layers(text: str | None) -> tuple[int, ...] | None:
     return tuple(map(int, words))
 
 
-def check_layers(model: str, entry: ModelEntry, components: int | None, layers: str | None) -> None:
+def check_layers(model: str, entry: Entry, components: int | None, layers: str | None) -> None:
     """A usage error where a stack is sized as a single layer, or the other way round."""
     if layers is not None and not entry.layers:
         able = ", ".join(name for name, other in MODELS.items() if other.layers)

@@ -7,6 +7,7 @@ import importlib.metadata
 import os
 from typing import Any
 
+from mixfold.catalogue import ENTRIES
 from mixfold.store.atomic import ModelWriteError, replace_file
 from mixfold.store.container import (
     FOREIGN,
@@ -34,37 +35,7 @@ __all__ = [
 Path = str | os.PathLike[str]
 
 # The estimators that a file may name, and where they live: the allow-list of `load`.
-ESTIMATORS: dict[str, str] = {
-    "BayesianGaussianMixture": "mixfold.estimators.mixtures.bayesian_gaussian_mixture",
-    "Mixture": "mixfold.estimators.mixtures.general_mixture",
-    "BernoulliMixture": "mixfold.estimators.mixtures.presets",
-    "PoissonMixture": "mixfold.estimators.mixtures.presets",
-    "MultinomialMixture": "mixfold.estimators.mixtures.presets",
-    "CategoricalMixture": "mixfold.estimators.mixtures.presets",
-    "DeepFactorNetwork": "mixfold.estimators.networks.deep_factor_network",
-    "FactorAnalysis": "mixfold.estimators.factors.factor_analysis",
-    "GaussianMixture": "mixfold.estimators.mixtures.gaussian_mixture",
-    "GaussianPCP": "mixfold.estimators.factors.gaussian_pcp",
-    "KernelCCA": "mixfold.estimators.kernels.kernel_cca",
-    "LatentDirichletAllocation": "mixfold.estimators.topics.latent_dirichlet_allocation",
-    "PCP": "mixfold.estimators.topics.pcp",
-    "PLSI": "mixfold.estimators.topics.plsi",
-    "KernelPCA": "mixfold.estimators.kernels.kernel_pca",
-    "MLiT": "mixfold.estimators.mixtures.mlit",
-    "MORP": "mixfold.estimators.kernels.morp",
-    "MatrixFactorization": "mixfold.estimators.networks.matrix_factorization",
-    "MixtureClassifier": "mixfold.estimators.mixtures.mixture_classifier",
-    "KMeans": "mixfold.estimators.mixtures.kmeans",
-    "MixtureOfFactorAnalyzers": "mixfold.estimators.factors.mixture_of_factor_analyzers",
-    "MixtureOfFactorModels": "mixfold.estimators.outputs.mixture_of_factor_models",
-    "MixtureOfPPCA": "mixfold.estimators.factors.mixture_of_ppca",
-    "NestedMixture": "mixfold.estimators.mixtures.nested_mixture",
-    "PPCA": "mixfold.estimators.factors.ppca",
-    "RBM": "mixfold.estimators.networks.rbm",
-    "DeepBeliefNetwork": "mixfold.estimators.networks.deep_belief_network",
-    "SupervisedMixtureOfPPCA": "mixfold.estimators.outputs.supervised_mixture_of_ppca",
-    "SupervisedPPCA": "mixfold.estimators.outputs.supervised_ppca",
-}
+ESTIMATORS = {name: entry.home for name, entry in ENTRIES.items() if entry.stored}
 
 
 def write(path: Path, kind: str, tree: Any, summary: dict[str, Any] | None = None) -> None:

@@ -1,0 +1,49 @@
+"""The catalogue is the one list of public estimators; what repeats it for editors agrees."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from pathlib import Path
+
+from sklearn.base import BaseEstimator
+
+import mixfold
+from mixfold import store
+from mixfold.catalogue import CATALOGUE, ENTRIES
+from mixfold.cli.registry import MODELS
+
+
+def test_every_row_names_its_class_and_its_parameters() -> None:
+    for entry in CATALOGUE:
+        kind = entry.load()
+        assert kind.__name__ == entry.estimator and issubclass(kind, BaseEstimator)
+        assert kind.__module__ == entry.home, "the class is defined where the catalogue says"
+        parameters = entry.parameters()
+        for sized in (entry.factors, entry.family, entry.layers, entry.command and entry.size):
+            assert not sized or sized in parameters, (entry.estimator, sized)
+
+
+def test_every_public_estimator_has_one_row() -> None:
+    values = (getattr(mixfold, name) for name in mixfold.__all__)
+    public = {v.__name__ for v in values if inspect.isclass(v) and issubclass(v, BaseEstimator)}
+    assert public == set(ENTRIES) and len(ENTRIES) == len(CATALOGUE)
+    commands = [entry.command for entry in CATALOGUE if entry.command]
+    assert len(set(commands)) == len(commands) == len(MODELS)
+    assert all(entry.group and entry.summary for entry in MODELS.values())
+
+
+def test_editors_and_type_checkers_are_told_the_same() -> None:
+    tree = ast.parse(Path(mixfold.__file__).read_text(encoding="utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    told = {
+        alias.name: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert told == mixfold._HOMES
+
+
+def test_files_may_name_what_can_be_saved() -> None:
+    assert set(store.ESTIMATORS) == set(ENTRIES) - {"MixtureSearch"}
