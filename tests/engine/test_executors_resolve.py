@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -95,3 +96,10 @@ def test_missing_package_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     executor = resolve_executor("dask", None, open_source(np.ones((30, 2))))
     with pytest.raises(ClusterError, match=r"pip install 'mixfold\[dask\]'"):
         executor.map_reduce(lambda block: Stats(), open_source(np.ones((30, 2))))
+
+
+def test_cores_where_affinity_is_not_known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    for counted, cores in ((6, 6), (None, 1)):
+        monkeypatch.setattr(os, "cpu_count", lambda counted=counted: counted)
+        assert available_cores(tmp_path / "nothing") == cores

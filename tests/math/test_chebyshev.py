@@ -79,6 +79,11 @@ def test_watch_sees_the_residuals_and_can_end_it(rng: np.random.Generator) -> No
     found = filtered_eigenpairs(lambda Q: S @ Q, 200, 8, rng, tol=1e-14, watch=watch)
     assert not found.converged and found.passes == seen[-1][0]
     assert len(seen) == 3 and seen[0][1] > seen[1][1] > seen[2][1]
+    # the largest residual, relative to its value, where that is not rounding
+    seen.clear()
+    found = filtered_eigenpairs(lambda Q: S @ Q, 200, 8, rng, watch=watch)
+    residuals = np.linalg.norm(S @ found.vectors - found.vectors * found.values, axis=0)
+    assert seen[-1][1] == pytest.approx((residuals / found.values).max(), rel=1e-6)
 
 
 def test_single_precision_is_told_by_rounding(rng: np.random.Generator) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mixfold.math.frame import Frame, frame_of, uniform
+from mixfold.math.frame import Frame, frame_of, same_frame, uniform
 
 
 @pytest.mark.parametrize("offset", [0.0, -3e5, 1e8, -1e8])
@@ -60,3 +60,10 @@ def test_uniform_keeps_spheres(rng: np.random.Generator) -> None:
     frame = uniform(Frame(np.array([1.0, 2.0]), np.array([3.0, 4.0])))
     np.testing.assert_allclose(frame.scale, np.sqrt(12.5))
     np.testing.assert_array_equal(frame.origin, [1, 2])
+
+
+def test_frames_are_the_same_in_origin_and_scale() -> None:
+    frame = Frame(np.zeros(2), np.ones(2))
+    assert same_frame(frame, Frame(np.zeros(2), np.ones(2)))
+    assert not same_frame(frame, Frame(np.ones(2), np.ones(2)))
+    assert not same_frame(frame, Frame(np.zeros(2), np.array([1.0, 2.0])))

@@ -190,3 +190,16 @@ def test_watch_sees_residuals_fall_and_can_end_the_search(rng: np.random.Generat
     found = leading_eigenpairs(lambda Q: S @ Q, 300, 12, rng, max_passes=30, watch=watch)
     assert not found.converged and found.passes == seen[-1][0]
     assert len(seen) == 3 and seen[-1][1] < seen[0][1]
+
+
+def test_watch_is_told_the_residual_relative_to_the_value(rng: np.random.Generator) -> None:
+    S = np.diag(1e3 / (1.0 + np.arange(300)) ** 0.5)
+    seen: list[float] = []
+
+    def watch(passes: int, worst: float) -> bool:
+        seen.append(worst)
+        return False
+
+    leading_eigenpairs(lambda Q: S @ Q, 300, 5, rng, tol=1e-12, max_passes=40, watch=watch)
+    # of values between 400 and 1000; the first residuals are no more than the values themselves
+    assert len(seen) > 2 and all(0 <= worst < 1 for worst in seen)

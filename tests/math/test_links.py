@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from mixfold.math.links import LINKS, Identity, Tanh
+from mixfold.math.links import LINKS, Identity, Tanh, _root
 
 NAMES = sorted(LINKS)
 
@@ -89,3 +89,12 @@ def test_shrink_is_accurate_near_the_end_of_the_range() -> None:
     assert free[:3].all()
     gap = (u - p - tau / (1 - p) ** 2)[free]
     np.testing.assert_allclose(gap / u[free], 0.0, atol=1e-8)
+
+
+def test_a_root_just_below_the_top_is_found() -> None:
+    """Newton's steps begin at the top there, and must not end there."""
+    t, tau, a, b = 0.5, 0.1, 1.0, -1.0
+    u = t + tau / ((1 - a * t) * (1 - b * t))
+    for top in (0.501, 0.51, 0.9):
+        assert _root(u, tau, a, b, top) == pytest.approx(t, rel=1e-12)
+    assert _root(u, tau, a, b, 0.4) == 0.4

@@ -161,3 +161,13 @@ def test_zero_probabilities_stay_above_the_floor() -> None:
         both = family.log_density(Block(np.concatenate([X, other])), family.mode(params))
         assert np.isfinite(both).all()
         assert both[0, 0] > both[-1, 0]
+
+
+@pytest.mark.parametrize("family", [Bernoulli(), Poisson()], ids=["bernoulli", "poisson"])
+def test_information_is_the_slope_of_the_mean(family: Any) -> None:
+    """In the natural parameter of an exponential family: the variance of an entry."""
+    theta, size, step = np.array([[-2.0, 0.3, 1.5]]), np.ones(3), 1e-5
+    slope = (
+        family.of_theta(theta + step, size, theta) - family.of_theta(theta - step, size, theta)
+    ) / (2 * step)
+    np.testing.assert_allclose(family.information(theta, size), slope, rtol=1e-8)

@@ -24,7 +24,7 @@ from mixfold.families.product import product_of
 from mixfold.mixing.dirichlet import SymmetricDirichlet
 from mixfold.mixing.sticks import StickBreaking
 from mixfold.models.mixtures.bayes_mixture import BayesMixture
-from mixfold.models.mixtures.merge_split import joined, proposals
+from mixfold.models.mixtures.merge_split import _halves, joined, proposals
 from mixfold.testing import Case
 from mixfold.testing.compare import require_same
 
@@ -215,3 +215,12 @@ def test_rows_of_known_components_stay_there() -> None:
         X, component_labels=labels
     )
     assert fitted.counts_[4] >= 10 and fitted.counts_[1] >= 10
+
+
+def test_halves_of_two_groups_are_the_groups() -> None:
+    rng = np.random.default_rng(0)
+    group = np.repeat([True, False], [40, 25])
+    U = np.where(group[:, None], 0.0, 20.0) + rng.normal(size=(65, 2))
+    for seed in range(6):
+        half = _halves(U, np.ones(65), np.random.default_rng(seed))
+        assert (half == group).all() or (half == ~group).all()

@@ -21,7 +21,12 @@ from mixfold.families.factor.noise import DiagonalNoise, IsotropicNoise
 from mixfold.math.frame import plain_frame
 from mixfold.models.mixtures.mixture import Mixture
 from mixfold.models.outputs import label_use
-from mixfold.models.outputs.gradient import GradientModel, classifier_gradient
+from mixfold.models.outputs.gradient import (
+    Ascent,
+    GradientModel,
+    GradientParams,
+    classifier_gradient,
+)
 from mixfold.models.outputs.label_starts import LABEL_STARTS
 from mixfold.models.outputs.labelled import LabelledModel
 from mixfold.models.outputs.model import SupervisedParams
@@ -332,6 +337,27 @@ def test_the_gradient_scheme_never_keeps_a_fall_and_ends() -> None:
         stepped.labels, Case(stepped, X, y=y).stats(settled).outputs, settled.outputs
     )
     assert np.abs(slope.weights).max() < 0.02 * len(X)
+
+
+def test_the_better_of_two_points_of_the_gradient_scheme_is_kept() -> None:
+    X, y = table(60)
+    model = GradientModel(1, family(), ProbitLabels(), LABEL_STARTS["thesis"], expand=False)
+    start = Case(model, X, y=y).start()
+    came_from = replace(start.outputs, biases=start.outputs.biases + 1)
+    ascent = Ascent(came_from, came_from, -5.0)
+    now = GradientParams(start.weights, start.components, start.outputs, ascent=ascent)
+    assert model.settled(now, -4.0).outputs is start.outputs
+    assert model.settled(now, -6.0).outputs is came_from
+    assert model.settled(replace(now, ascent=None), -6.0).outputs is start.outputs
+
+
+def test_floors_are_told_by_the_gradient_scheme() -> None:
+    X, y = table(60)
+    X = np.repeat(X[:2], 30, axis=0)  # two rows: no noise is left
+    model = GradientModel(1, family(), ProbitLabels(), LABEL_STARTS["thesis"], expand=False)
+    events = fitted(model, X, np.repeat(y[:2], 30), max_iter=40).events
+    assert {event.kind for event in events} == {"floor"}
+    assert all("floor" in event.message and event.component == 0 for event in events)
 
 
 # ------------------------------------------------ invariances and counts
