@@ -134,3 +134,14 @@ def test_a_point_without_a_way_on_is_a_fixed_point() -> None:
     )
     other = case.after(2)
     stored_identity(other)
+
+
+def test_small_weights_of_rows_leave_the_shares_of_components_apart() -> None:
+    """All rows together weigh 0.12: a component of less than one row is no empty one."""
+    X, y = hidden(120)
+    case = Case(stressed(5.0, K=2), X, np.full(120, 1e-3), y)
+    start = case.start()
+    counts = case.stats(start).counts
+    weights = case.after(1).weights
+    assert counts[0] > 1.2 * counts[1]
+    np.testing.assert_allclose(weights, counts / counts.sum(), atol=0.03)

@@ -111,6 +111,16 @@ def nonneg(layer, rows):
     return Layer(A, b, V, layer.intercept), X, y
 
 
+def test_a_step_that_is_much_too_long_is_halved_until_it_gains(layer, rows, rng) -> None:
+    layer, X, _ = nonneg(layer, rows)
+    problem = CodeProblem(layer, LINKS["saturating"], 0.0, 0.5)
+    phi = 0.9 * problem.solve(X, None) + 0.05  # near the optimum, which a long step overshoots
+    before = row_energies(problem, X, None, phi)
+    found, steps = GradientSources().infer(asked(problem, X, None, phi, 32.0))
+    assert (row_energies(problem, X, None, found) < before).mean() > 0.7
+    assert (steps < 16).any()  # after more than one halving
+
+
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
 @pytest.mark.parametrize("labelled", [False, True])
 def test_adaptive_rules_never_increase_the_cost_of_a_row(layer, rows, rng, labelled, alpha) -> None:
