@@ -44,7 +44,8 @@ def client() -> Iterator[Any]:
 
 
 @pytest.fixture(autouse=True)
-def two_workers(client: Any) -> None:
+def two_workers(client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_executor, "POLL_SECONDS", 1.0)  # a stalled scheduler is seen sooner
     client.wait_for_workers(2, timeout=20)
 
 
@@ -161,21 +162,35 @@ def test_losses_are_bounded(client: Any, monkeypatch: pytest.MonkeyPatch) -> Non
     assert passes == 12
 
 
-def test_a_cluster_without_workers_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("alive", [False, True], ids=["no workers", "idle workers"])
+def test_a_cluster_that_does_nothing_is_not_waited_for(
+    alive: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(dask_executor, "POLL_SECONDS", 0.0)
-    workers = [{"a": 1}, {}, {}, {"b": 1}, *[{}] * dask_executor.PATIENCE]
+
+    def worker(**counts: int) -> dict[str, Any]:
+        return {"metrics": {"task_counts": counts}}
+
+    idle = {"a": worker(memory=3)} if alive else {}
+    busy = {"a": worker(memory=3, executing=1), "b": worker()}
+    states = [busy, idle, idle, {"a": {}}, *[idle] * dask_executor.PATIENCE]
 
     class Client:
         scheduler = type("Scheduler", (), {"address": "tcp://nowhere"})
 
         def scheduler_info(self) -> dict[str, Any]:
-            return {"workers": workers.pop(0)}
+            return {"workers": states[0]}
 
     class Never:
         cancelled = False
 
         def result(self, timeout: float) -> Any:
+            if self.asked:
+                states.pop(0)
+            self.asked = True
             raise TimeoutError
+
+        asked = False
 
         def done(self) -> bool:
             return False
@@ -184,9 +199,13 @@ def test_a_cluster_without_workers_is_not_waited_for(monkeypatch: pytest.MonkeyP
             self.cancelled = True
 
     future = Never()
-    with pytest.raises(ClusterError, match="tcp://nowhere has no workers; start some"):
-        dask_executor._wait_for(future, Client())
-    assert not workers and future.cancelled
+    if alive:  # what was lost is computed again
+        with pytest.raises(CancelledError, match="none of them works"):
+            dask_executor._wait_for(future, Client())
+    else:
+        with pytest.raises(ClusterError, match="tcp://nowhere has no workers; start some"):
+            dask_executor._wait_for(future, Client())
+    assert len(states) == 1 and future.cancelled
 
 
 def test_sending_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:

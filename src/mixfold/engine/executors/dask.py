@@ -6,6 +6,7 @@ import contextlib
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from typing import Any, TypeVar
 
 from mixfold.contracts import Block, Source, Stats
@@ -28,7 +29,8 @@ R = TypeVar("R")
 
 FAN_IN = 8  # partial sums joined by one task
 RETRIES = 5  # times that one pass may lose data before the fit is given up
-POLL_SECONDS, PATIENCE = 10.0, 6  # a cluster without workers is looked at so often in a row
+_AT_REST = {"memory", "released", "forgotten", "error"}
+POLL_SECONDS, PATIENCE = 10.0, 6  # a cluster that does nothing is looked at so often in a row
 
 
 class DaskExecutor:
@@ -149,23 +151,38 @@ def _sum_pieces(placement: Placement, task: Callable[[Block], S]) -> Any:
 
 
 def _wait_for(future: Any, client: Any) -> Any:
-    """The result of a future; a cluster that has lost all its workers is not waited for."""
+    """The result of a future, as long as somebody works on it.
+
+    A cluster that has lost all its workers is an error. A scheduler that has lost track of a task
+    (distributed can, where a worker dies with data that was sent to it) has lost data: the pass is
+    tried again.
+    """
     try:
-        idle = 0
+        idle, workers = 0, None
         while idle < PATIENCE:
             try:
                 return future.result(timeout=POLL_SECONDS)
             except TimeoutError:
                 if future.done():  # of the task itself
                     raise
-                idle = idle + 1 if not client.scheduler_info()["workers"] else 0
-        raise no_workers(client)
+            workers = client.scheduler_info()["workers"].values()
+            idle = 0 if any(map(_is_busy, workers)) else idle + 1
+        if not workers:
+            raise no_workers(client)
+        raise CancelledError("the scheduler has workers, and none of them works on the task")
     except BaseException:
         # And with it everything that only it needs. Best effort: the cluster may be gone, and
         # the error under way says more.
         with contextlib.suppress(Exception):
             future.cancel()
         raise
+
+
+def _is_busy(worker: dict[str, Any]) -> bool:
+    """Whether a worker runs, fetches or is about to run a task, by its last report."""
+    counts = worker.get("metrics", {}).get("task_counts")
+    # a worker that has not reported yet may well be
+    return counts is None or any(n for state, n in counts.items() if state not in _AT_REST)
 
 
 def _visit_pieces(
