@@ -159,11 +159,11 @@ class PLSI(TopicEstimator):
         source = self._open(X, reset=True, weight=sample_weight)
         began = time.monotonic()
         corpus = self._survey(source)
-        result = self._run(self._make_model(corpus), corpus, began)
+        result = self._run(self._start_model(corpus), corpus, began)
         self._publish(result, corpus)
         return self
 
-    def _make_model(self, corpus: Corpus) -> PLSIModel:
+    def _start_model(self, corpus: Corpus) -> PLSIModel:
         """The model that the engine fits, from random topics."""
         rng = np.random.default_rng(corpus.seed % 2**63)
         words = corpus.words.words + float(self.smoothing)
