@@ -15,8 +15,8 @@ from mixfold import (
     bootstrap_lrt,
 )
 from mixfold.estimators.mixtures.bootstrap import _both, _Drawn, _statistic
-from mixfold.estimators.search.search_fits import Worker
-from mixfold.estimators.search.search_rows import Rows
+from mixfold.estimators.search.fits import Worker
+from mixfold.estimators.search.rows import Rows
 
 QUICK = {"covariance_type": "diag", "init_params": "random_from_data", "tol": 1e-5}
 

@@ -222,10 +222,10 @@ def test_online_is_as_good_as_batch(X, model) -> None:
 
 @pytest.mark.parametrize("batch", [23, 100])
 def test_a_stream_is_as_good_as_a_batch(X, model, batch: int, monkeypatch) -> None:
-    from mixfold.estimators.topics import topic_streams
+    from mixfold.estimators.topics import latent_dirichlet_allocation as module
 
-    monkeypatch.setattr(topic_streams, "LEAST_START", 150)
-    monkeypatch.setattr(topic_streams, "START_OF_TOPIC", 1)
+    monkeypatch.setattr(module, "LEAST_START", 150)
+    monkeypatch.setattr(module, "START_OF_TOPIC", 1)
     test = draw(np.random.default_rng(3), 800)[400:]
     stream = LatentDirichletAllocation(K, random_state=0, batch_size=50)
     for first in range(0, X.shape[0], batch):

@@ -23,7 +23,7 @@ from mixfold import (
     MixtureOfPPCA,
     MixtureSearch,
 )
-from mixfold.estimators.search.search_grid import settings
+from mixfold.estimators.search.candidates import settings
 
 KINDS = {"covariance_type": ["full", "diag"]}
 
@@ -375,7 +375,7 @@ def test_held_out_numbers_are_those_of_a_loop_over_folds(X):
 
 
 def test_folds_are_drawn_by_seed_and_partition_the_rows():
-    from mixfold.estimators.search.search_rows import folds
+    from mixfold.estimators.search.rows import folds
 
     X = np.zeros((23, 2))
     pairs = folds(X, 4, seed=1)

@@ -292,7 +292,7 @@ def test_a_stream_that_stands_for_its_only_batch_makes_a_step_of_the_fit():
                  topic_word_prior=0.1).partial_fit(X)  # fmt: skip
     before = stream._params
     stream._learn_batch(stream._open(X, reset=False), True)  # rate one
-    model = stream._pcp((before,))
+    model = stream._make_model((before,))
     [block] = open_source(X).blocks(100)
     stats = model.expect(model.prepare(before), block, None)
     np.testing.assert_allclose(stream._params.centres, 0.5 + stats.centres, rtol=1e-9)

@@ -15,7 +15,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from mixfold import PCP, PLSI, GaussianMixture, KMeans
-from mixfold.estimators.topics.topic_shares import topic_shares
+from mixfold.estimators.topics.topic_model import topic_shares
 from mixfold.plots import plot_cluster_topics, plot_document_clusters, plot_topics
 
 WORDS = ["sea", "ship", "sail", "oven", "salt", "soup", "law", "jury", "oath"]

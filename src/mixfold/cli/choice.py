@@ -38,7 +38,7 @@ def _table(search: Any) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from mixfold.estimators.search.search_table import CRITERIA
+    from mixfold.estimators.search.results import CRITERIA
 
     results, (column, _) = search.results_, CRITERIA[search.criterion]
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))

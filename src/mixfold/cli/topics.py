@@ -121,7 +121,7 @@ def _words(model: Any, n_words: int) -> list[list[str]]:
 
 def _ordered(model: Any) -> tuple[Any, list[int]]:
     """Shares of the topics, if they are known, and the topics, largest first."""
-    from mixfold.estimators.topics.topic_shares import topic_shares
+    from mixfold.estimators.topics.topic_model import topic_shares
 
     shares = topic_shares(model)
     order = list(range(len(model.topics_)))

@@ -103,7 +103,7 @@ def plot_search(ax: Axes, search: Any, *, criterion: str | None = None) -> tuple
     ('GaussianMixture', 2)
     >>> plt.close(figure)
     """
-    from mixfold.estimators.search.search_table import CRITERIA
+    from mixfold.estimators.search.results import CRITERIA
 
     wanted = search.criterion if criterion is None else criterion
     if wanted not in _NAMES:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.estimators.topics.topic_shares import topic_shares
+from mixfold.estimators.topics.topic_model import topic_shares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

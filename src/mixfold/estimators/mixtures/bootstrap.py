@@ -15,9 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from mixfold.contracts import Array
 from mixfold.engine.random import seed_from
 from mixfold.estimators.mixtures.splitting import can_split
-from mixfold.estimators.search.search_facts import is_by_likelihood
-from mixfold.estimators.search.search_fits import Worker, better, fit_from
-from mixfold.estimators.search.search_rows import Rows
+from mixfold.estimators.search.fits import Worker, better, fit_from, is_by_likelihood
+from mixfold.estimators.search.rows import Rows
 
 
 @dataclass(frozen=True, slots=True)

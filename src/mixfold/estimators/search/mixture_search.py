@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterable
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator, DensityMixin, MetaEstimatorMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags, get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array
 from mixfold.engine.random import seed_from
-from mixfold.estimators.mixtures.bootstrap import LikelihoodRatioTest, check_testable
-from mixfold.estimators.search import search_table
-from mixfold.estimators.search.search_answers import AnswersOfTheBest
-from mixfold.estimators.search.search_fits import Fitted, Worker
-from mixfold.estimators.search.search_grid import (
+from mixfold.estimators.mixtures.bootstrap import (
+    LikelihoodRatioTest,
+    bootstrap_lrt,
+    check_testable,
+)
+from mixfold.estimators.search import results
+from mixfold.estimators.search.candidates import (
     SIZE,
     Setting,
     named_estimators,
     settings,
     sizes_of,
 )
-from mixfold.estimators.search.search_rows import Rows, counted, folds
-from mixfold.estimators.search.search_run import fit_all, hold_out, sequential_tests
-from mixfold.estimators.search.search_table import CRITERIA
+from mixfold.estimators.search.fits import Fitted, Worker, fit_all, hold_out
+from mixfold.estimators.search.results import CRITERIA
+from mixfold.estimators.search.rows import Rows, count_rows, folds
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
 from mixfold.estimators.shell.reported import Reported
 
 # folds, if rows are to be held out and nobody says how
 _FOLDS = 5
-
+# a p-value above this ends a sequence of tests
+_LEVEL = 0.05
 
 _CV = "an int >= 2, a share between 0 and 1, an object with split or pairs of row numbers"
 
@@ -46,7 +52,20 @@ def _is_cv(value: Any) -> bool:
     return hasattr(value, "split") or isinstance(value, Iterable)
 
 
-class MixtureSearch(AnswersOfTheBest, Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
+def _best_has(name: str) -> Callable[[Any], bool]:
+    """Available where the best estimator (before the fit: every candidate) has the method."""
+
+    def check(search: Any) -> bool:
+        best = getattr(search, "best_estimator_", None)
+        asked = [best] if best is not None else named_estimators(search.estimator).values()
+        for model in asked:
+            getattr(model, name)
+        return True
+
+    return check
+
+
+class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
     """Search the number of components, and the kind of mixture, by one criterion.
 
     Every setting is fitted to all rows; one table says how each did, and the best is kept, ready
@@ -196,19 +215,19 @@ class MixtureSearch(AnswersOfTheBest, Reported, MetaEstimatorMixin, DensityMixin
         rule.check(type(self).__name__, self.get_params(deep=False), self._constraints)
         found = settings(self.estimator, self.param_grid, self.n_components)
         worker = Worker.of(self.n_jobs, seed_from(self.random_state), int(self.verbose))
-        rows = Rows(counted(X), sample_weight, component_labels)
+        rows = Rows(count_rows(X), sample_weight, component_labels)
         self._check_test(found, component_labels)
-        divided = self._divided(X, worker)
+        divided = self._divide_rows(X, worker.seed)
         with worker.quiet():
             fits = fit_all(found, rows, worker, self.split_starts)
             if divided:
                 fits = hold_out(fits, rows, divided, worker)
-        self.results_ = search_table.build_table(fits, self.criterion, self.allow_degenerate)
+        self.results_ = results.build_table(fits, self.criterion, self.allow_degenerate)
         self._publish(fits)
         self.tests_: list[LikelihoodRatioTest] = []
         if self.test is not None:
             self._test(fits, rows, worker, self.test)
-        self._tell()
+        self._warn_about_best()
         return self
 
     def _check_test(self, found: list[Setting], labels: Any) -> None:
@@ -223,15 +242,14 @@ class MixtureSearch(AnswersOfTheBest, Reported, MetaEstimatorMixin, DensityMixin
         for setting in found:
             check_testable(f"estimator {setting.name!r}", setting.estimator)
 
-    def _divided(self, X: Any, worker: Worker) -> list[tuple[Array, Array]]:
+    def _divide_rows(self, X: Any, seed: int) -> list[tuple[Array, Array]]:
+        """Rows to fit and rows to hold out, none unless they were asked for or decide."""
         cv = _FOLDS if self.cv is None and self.criterion == "held-out" else self.cv
-        if cv is None:
-            return []
-        return folds(X, cv, worker.seed)
+        return [] if cv is None else folds(X, cv, seed)
 
     def _publish(self, fits: list[Fitted]) -> None:
         self.estimators_ = [fit.model for fit in fits]
-        self.best_index_ = search_table.best_row(self.results_, self.criterion)
+        self.best_index_ = results.best_row(self.results_, self.criterion)
         self.best_estimator_ = self.estimators_[self.best_index_]
         self.best_params_ = dict(self.results_["params"][self.best_index_])
         column, _ = CRITERIA[self.criterion]
@@ -243,12 +261,34 @@ class MixtureSearch(AnswersOfTheBest, Reported, MetaEstimatorMixin, DensityMixin
 
     def _test(self, fits: list[Fitted], rows: Rows, worker: Worker, n_bootstrap: int) -> None:
         """Each number of components of the winning kind against the next, until one suffices."""
-        for large, result in sequential_tests(fits, self.best_index_, rows, worker, n_bootstrap):
+        best = fits[self.best_index_]
+        # the likelihood of a fit at the floor is not comparable to that of one that is not
+        own = [
+            i
+            for i, fit in enumerate(fits)
+            if fit.setting.group == best.setting.group
+            and fit.model is not None
+            and fit.sound == best.sound
+        ]
+        for small, large in pairwise(own):
+            result = bootstrap_lrt(
+                fits[small].model,
+                fits[large].model,
+                rows.X,
+                n_bootstrap,
+                worker.seed,
+                sample_weight=rows.weight,
+                n_jobs=worker.n_jobs,
+            )
+            few, many = fits[small].setting.n_components, fits[large].setting.n_components
+            worker.say(f"test of {few} against {many} components: p = {result.p_value:.3g}")
             self.tests_.append(result)
             self.results_["lrt"][large] = result.statistic
             self.results_["p_value"][large] = result.p_value
+            if result.p_value > _LEVEL:
+                return
 
-    def _tell(self) -> None:
+    def _warn_about_best(self) -> None:
         """Warnings of the fit that is kept; those of the others are in the table."""
         what = f"the best setting, {self.best_params_},"
         if self.results_["degenerate"][self.best_index_]:
@@ -280,13 +320,80 @@ class MixtureSearch(AnswersOfTheBest, Reported, MetaEstimatorMixin, DensityMixin
     def summary(self) -> str:
         """The settings as a short text, best first."""
         check_is_fitted(self)
-        text = search_table.summary(self.results_, self.criterion, self.best_index_)
+        text = results.summary(self.results_, self.criterion, self.best_index_)
         tested = [
             f"{size} components against fewer: p = {p:.3g}"
             for size, p in zip(self.results_[SIZE], self.results_["p_value"], strict=True)
             if p == p
         ]
         return "\n".join([text, *tested])
+
+    # ------------------------------------------------ answers of the best estimator
+
+    @property
+    def _best(self) -> Any:
+        check_is_fitted(self)
+        return self.best_estimator_
+
+    @available_if(_best_has("predict"))
+    def fit_predict(
+        self, X: Any, y: Any = None, sample_weight: Any = None, component_labels: Any = None
+    ) -> Array:
+        """Fit, then assign each row to its most probable component."""
+        return self.fit(X, y, sample_weight, component_labels).predict(X)
+
+    @available_if(_best_has("predict"))
+    def predict(self, X: Any) -> Array:
+        """The most probable component of each row, by the best estimator."""
+        return self._best.predict(X)
+
+    @available_if(_best_has("predict_proba"))
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each component for each row, by the best estimator."""
+        return self._best.predict_proba(X)
+
+    @available_if(_best_has("predict_log_proba"))
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of ``predict_proba``."""
+        return self._best.predict_log_proba(X)
+
+    @available_if(_best_has("score_samples"))
+    def score_samples(self, X: Any) -> Array:
+        """Log density of each row under the best estimator."""
+        return self._best.score_samples(X)
+
+    @available_if(_best_has("score"))
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Mean log-likelihood per row under the best estimator."""
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return self._best.score(X, y, **weight)
+
+    @available_if(_best_has("transform"))
+    def transform(self, X: Any) -> Array:
+        """Latents of the rows, if the best estimator has them."""
+        return self._best.transform(X)
+
+    @available_if(_best_has("transform"))
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Fit, then give the latents of the rows, if the best estimator has them."""
+        return self.fit(X, y, sample_weight).transform(X)
+
+    @available_if(_best_has("impute"))
+    def impute(self, X: Any, method: str = "mean", random_state: Any = None) -> Array:
+        """Fill the missing entries of X by the best estimator."""
+        return self._best.impute(X, method, random_state)
+
+    @available_if(_best_has("sample"))
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
+        """Draw new rows from the best estimator."""
+        return self._best.sample(n_samples, random_state)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write ``best_estimator_`` to a file; ``mixfold.load`` gives that estimator.
+
+        The table of a search is not part of it: keep ``to_frame()`` if it is needed.
+        """
+        self._best.save(path)
 
     # ------------------------------------------------ scikit-learn
 

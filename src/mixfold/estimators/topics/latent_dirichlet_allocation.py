@@ -2,31 +2,64 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from mixfold.contracts import Array, Block, Executor, Source
-from mixfold.engine.loop import Fit, Plan
-from mixfold.engine.random import seed_from
+from mixfold.engine.checkpoints import Checkpoint, Progressed
+from mixfold.engine.executors.threads import ThreadExecutor
+from mixfold.engine.loop import Fit, Plan, fit
+from mixfold.engine.memoised import BatchSource
+from mixfold.engine.pilot import draw_pilot
+from mixfold.engine.progress import Progress
+from mixfold.engine.random import RowKeys, seed_from
+from mixfold.engine.sources import open_source
+from mixfold.engine.state import Climb
 from mixfold.estimators.shell import constraints as rule
-from mixfold.estimators.topics.topic_answers import check_draws
-from mixfold.estimators.topics.topic_model import START_STEPS, TOPIC_RULES, TopicEstimator
-from mixfold.estimators.topics.topic_streams import StreamedTopics
+from mixfold.estimators.shell.fitting import checkpoint_of
+from mixfold.estimators.topics.topic_model import (
+    START_STEPS,
+    TOPIC_RULES,
+    Corpus,
+    TopicEstimator,
+    check_draws,
+    check_words,
+    first_priors,
+    start_by_plsi,
+)
 from mixfold.math.topic_sweeps import word_major
-from mixfold.models.topics.lda import LDAModel, TopicReading, infer, outside
+from mixfold.models.topics.lda import LDAModel, TopicReading, infer, outside, topic_term
 from mixfold.models.topics.memory import Memory
-from mixfold.models.topics.records import TopicParams, counts_of
-from mixfold.models.topics.starts import WordSums, dirichlet_topics
+from mixfold.models.topics.records import TopicParams, TopicSums, counts_of
+from mixfold.models.topics.starts import count_words, dirichlet_topics
+from mixfold.models.topics.streams import (
+    SHUFFLED,
+    SparseBlocks,
+    TopicStream,
+    held,
+    joined,
+    parts,
+    per_document,
+    shuffled,
+    stream_of,
+)
 
 # sweeps of a document that is asked about
 SWEEPS = 200
+# steps of LDA on the documents that a stream begins with, and when some more have come
+FIRST_STEPS, MORE_STEPS = 20, 2
+# documents that a stream is begun with, and for each topic
+LEAST_START, START_OF_TOPIC = 2000, 200
+# how many times more of them there are when the start is made anew, or all are learned again
+GROWTH, SOME_GROWTH = 1.5, 1.1
 
 
-class LatentDirichletAllocation(StreamedTopics, TopicEstimator):
+class LatentDirichletAllocation(TopicEstimator):
     """Topics of words; each document has shares of them.
 
         theta_n ~ Dirichlet(doc_topic_prior),  topic_k ~ Dirichlet(topic_word_prior)
@@ -128,6 +161,8 @@ class LatentDirichletAllocation(StreamedTopics, TopicEstimator):
         "total_samples": (rule.nothing(), rule.number(0, open_end=True)),
     }
     _params: TopicParams
+    _early: Block | None  # documents that a stream holds until they are enough for a start
+    _schedule: TopicStream
 
     def __init__(
         self,
@@ -172,18 +207,42 @@ class LatentDirichletAllocation(StreamedTopics, TopicEstimator):
 
     # ------------------------------------------------ fitting
 
-    def _started(
-        self, source: Source, executor: Executor, words: WordSums, rng: np.random.Generator
-    ) -> LDAModel:
-        steps = START_STEPS if self.init == "plsi" else 0
-        topics = self._first_topics(source, executor, words, rng, steps)
-        K = self.n_components
-        learned = isinstance(self.doc_topic_prior, str)
-        prior = np.full(K, min(1.0, 5.0 / K) if learned else float(self.doc_topic_prior))
-        b = 0.05 if isinstance(self.topic_word_prior, str) else float(self.topic_word_prior)
-        return self._lda(dirichlet_topics(topics, float(words.words.sum()), prior, b))
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the topics of documents.
 
-    def _lda(self, first: TopicParams) -> LDAModel:
+        Parameters
+        ----------
+        X : sparse matrix, array-like, table, path or Dask collection
+            Counts of words (columns) in documents (rows): numbers from 0 on, not necessarily whole.
+            Documents without a word are left out of the fit.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or str, optional
+            Weight 2 equals repeating the document, weight 0 leaving it out.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        source = self._open(X, reset=True, weight=sample_weight)
+        began = time.monotonic()
+        corpus = self._survey(source)
+        if self.learning_method == "online":
+            result = self._fit_online(corpus)
+        else:
+            result = self._run(self._start_model(corpus), corpus, began)
+        self._publish(result, corpus)
+        return self
+
+    def _start_model(self, corpus: Corpus) -> LDAModel:
+        """The model that the engine fits, from topics by pLSI or by chance."""
+        rng, K = np.random.default_rng(corpus.seed % 2**63), self.n_components
+        steps = START_STEPS if self.init == "plsi" else 0
+        topics = start_by_plsi(corpus, K, rng, self.time_budget, steps)
+        prior, b = first_priors(K, self.doc_topic_prior, self.topic_word_prior)
+        return self._make_model(dirichlet_topics(topics, corpus.n_tokens, prior, b))
+
+    def _make_model(self, first: TopicParams) -> LDAModel:
         return LDAModel(
             first,
             learn_prior=isinstance(self.doc_topic_prior, str),
@@ -191,35 +250,202 @@ class LatentDirichletAllocation(StreamedTopics, TopicEstimator):
             memory=Memory(),
         )
 
-    def _fitted(
-        self, source: Source, executor: Executor, words: WordSums, plan: Plan, began: float
-    ) -> Fit:
-        if self.learning_method == "online":
-            return self._fit_online(source, executor, words, plan.seed)
-        return super()._fitted(source, executor, words, plan, began)
-
     def _publish_params(self) -> None:
-        super()._publish_params()
+        topics = self._params.topics
+        self.topics_ = np.asarray(topics / topics.sum(axis=1, keepdims=True))
+        self.components_ = topics
         self.doc_topic_prior_ = self._params.prior
         self.topic_word_prior_ = self._params.smoothing
 
+    # ------------------------------------------------ learning_method='online'
+
+    def _fit_online(self, corpus: Corpus) -> Fit:
+        """Stochastic steps over all documents, several times, from a start by a sample."""
+        source, seed, budget = corpus.source, corpus.seed, self.time_budget
+        deadline = time.monotonic() + (float("inf") if budget is None else budget)
+        checkpoint = checkpoint_of(self)
+        rows: Any = source if hasattr(source, "partitions") else SparseBlocks(source)
+        pilot = draw_pilot(rows, corpus.executor, SHUFFLED, seed)
+        before = None
+        if checkpoint is not None:
+            before = checkpoint.read()
+            checkpoint.check(before, pilot)
+        if before is not None and before.climb is not None:
+            state = replace(before.climb, reason="")
+        else:
+            state = self._start_online(pilot.block, seed)
+        with Progress(int(self.verbose), self.verbose_interval) as progress:
+            while not state.reason:
+                state = self._pass_online(corpus, state, deadline)
+                progress.report(0, state)
+                if checkpoint is not None:
+                    checkpoint.offer(Progressed(seed, 0, state, None))
+        if checkpoint is not None:
+            _finish_checkpoint(checkpoint, Progressed(seed, 0, state, state))
+        return _make_fit(state, pilot)
+
+    def _start_online(self, sample: Block, seed: int) -> Climb:
+        """Topics of a sample, and the statistics that stochastic steps go on from."""
+        threads = ThreadExecutor(self.n_jobs)
+        known = open_source(sample.X, weight=sample.weight)
+        words = threads.map_reduce(count_words, known)
+        if words.documents == 0:
+            raise ValueError("X has too few documents with a word for learning_method='online'")
+        some = Corpus(known, threads, words, seed)
+        result = self._learn_first(some)
+        return Climb(result.params, memo=self._make_schedule(result, some))
+
+    def _pass_online(self, corpus: Corpus, state: Climb, deadline: float) -> Climb:
+        """A stochastic step for each batch of all documents, in random order."""
+        if self.max_iter == 0:
+            return replace(
+                state, best=state.params, reason="max_iter", trace=(-np.inf,), weight=1.0
+            )
+        threads, words = ThreadExecutor(self.n_jobs), corpus.words
+        rng = np.random.default_rng([corpus.seed % 2**63, state.n_passes])
+        params, stream, bound, tokens, late = state.params, state.memo, 0.0, 0.0, False
+        for batch in shuffled(corpus.source, int(self.batch_size), rng):
+            rows = BatchSource(corpus.source, batch)
+            stats, stream, params = self._step(rows, threads, stream, params, words.documents)
+            bound, tokens = bound + stats.bound, tokens + stats.tokens
+            late = time.monotonic() >= deadline
+            if late:
+                break
+        value = bound / max(tokens, 1e-300) + topic_term(params) / corpus.n_tokens
+        trace = (*state.trace, value)
+        done = state.n_passes + 1
+        state = replace(state, params=params, best=params, memo=stream, weight=1.0, trace=trace,
+                        n_iter=done, n_passes=done)  # fmt: skip
+        return replace(state, reason="time_budget" if late else self._why_ended(state))
+
+    def _why_ended(self, state: Climb) -> str:
+        gain = state.trace[-1] - state.trace[-2] if len(state.trace) > 1 else np.inf
+        if gain < self.tol:
+            return "converged"
+        return "max_iter" if state.n_passes >= self.max_iter else ""
+
+    # ------------------------------------------------ a stream
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more documents, by steps of stochastic variational inference.
+
+        The first documents (2000, or 200 for each topic if that is more) are held, and learned as
+        one corpus: topics that begin with few documents fit them too closely for ever. Later ones
+        are seen and forgotten. What is held is not saved to a file. After ``fit`` the stream goes
+        on from there.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``fit``.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        fresh = not hasattr(self, "_params")
+        source = self._open(X, reset=fresh, weight=sample_weight)
+        if fresh:
+            self._early, self._due, self._next = None, 1, 1
+            self._stream = (seed_from(self.random_state), 0)
+        for block in held(source, int(self.batch_size)):
+            self._learn_block(source, block, fresh)
+            fresh = False
+        return self
+
+    def _learn_block(self, source: Source, block: Block, fresh: bool) -> None:
+        """Hold the documents while they are few, and learn all that are held; else a step."""
+        early = getattr(self, "_early", None)
+        if fresh or early is not None:
+            self._early = joined([early, block]) if early is not None else block
+            if self._early.n_rows >= min(self._next, self._enough()):
+                self._learn_held(source, self._early)
+                return
+        self._learn_batch(source, block)
+
+    def _enough(self) -> int:
+        """Documents that a start needs: topics of fewer fit their words too closely."""
+        return max(LEAST_START, START_OF_TOPIC * self.n_components)
+
+    def _learn_held(self, source: Source, early: Block) -> None:
+        """Learn the documents that are held: from a new start, if they have become many more."""
+        rows, seed = early.n_rows, self._stream[0]
+        threads, known = ThreadExecutor(self.n_jobs), open_source(early.X, weight=early.weight)
+        words = threads.map_reduce(count_words, known)
+        check_words(words, self.n_components)
+        corpus = Corpus(known, threads, words, seed)
+        if rows >= min(self._due, self._enough()):
+            result = self._learn_first(corpus)
+            self._due = int(GROWTH * rows)
+        else:
+            plan = Plan(tol=0.0, max_iter=MORE_STEPS, n_candidates=1, seed=seed)
+            result = fit(self._make_model(self._params), known, threads, plan)
+        schedule = self._make_schedule(result, corpus)
+        self._publish(result, replace(corpus, source=source), quiet=True)
+        self._schedule = schedule
+        self._next = int(SOME_GROWTH * rows)
+        self._early = None if rows >= self._enough() else early
+
+    def _learn_batch(self, source: Source, block: Block) -> None:
+        """A stochastic step, of a stream whose length may be unknown."""
+        if not hasattr(self, "_schedule"):  # after fit
+            self._schedule = stream_of(
+                self._params, self.n_documents_, self.n_tokens_, float(self.batch_size)
+            )
+        batch = BatchSource(source, parts(block))
+        total = None if self.total_samples is None else float(self.total_samples)
+        stats, self._schedule, self._params = self._step(
+            batch, ThreadExecutor(self.n_jobs), self._schedule, self._params, total
+        )
+        self.n_documents_ += stats.documents
+        self.n_tokens_ += stats.tokens
+        self.n_iter_ = int(self._schedule.steps)
+        if stats.documents > 0:
+            self.lower_bound_ = stats.bound / max(stats.tokens, 1e-300)
+            self._publish_params()
+
+    # ------------------------------------------------ what 'online' and a stream share
+
+    def _learn_first(self, corpus: Corpus) -> Fit:
+        """The few steps on documents in memory that stochastic steps begin with."""
+        plan = Plan(tol=0.0, max_iter=FIRST_STEPS, n_candidates=1, seed=corpus.seed,
+                    time_budget=self.time_budget)  # fmt: skip
+        return fit(self._start_model(corpus), corpus.source, corpus.executor, plan)
+
+    def _make_schedule(self, result: Fit, corpus: Corpus) -> TopicStream:
+        """The statistics that stochastic steps go on from."""
+        model = self._make_model(result.params)
+        task = partial(model.expect, model.prepare(result.params), rng=RowKeys(0, 0))
+        stats = corpus.executor.map_reduce(task, corpus.source)
+        return TopicStream(per_document(stats), stats.documents, stats.documents / self.batch_size)
+
+    def _step(
+        self, batch: Any, executor: Executor, stream: TopicStream, params: Any,
+        total: float | None,
+    ) -> tuple[TopicSums, TopicStream, Any]:  # fmt: skip
+        """One stochastic step; ``total`` None: the documents seen so far are all there are."""
+        model = self._make_model(params).of_batches()
+        task = partial(model.expect, model.prepare(params), rng=RowKeys(0, 0))
+        stats = executor.map_reduce(task, batch)
+        if stats.documents == 0:
+            return stats, stream, params
+        size, decay, offset = self.batch_size, self.learning_decay, self.learning_offset
+        rate = stream.rate(stats, size, decay, offset)
+        stream = stream.blend(stats, rate, size)
+        whole = stream.stats.scale(stream.documents if total is None else total)
+        return stats, stream, model.stochastic(params, whole, stats, rate)
+
     # ------------------------------------------------ asking
 
-    def _topics(self) -> Array:
-        topics = self._params.topics
-        return np.asarray(topics / topics.sum(axis=1, keepdims=True))
+    def _make_reading(self) -> TopicReading:
+        return TopicReading(word_major(self.topics_), self._params.prior)
 
-    def _published_components(self) -> Array:
-        return self._params.topics
+    def _make_shares_task(self, tol: float) -> Callable[[Block], Array]:
+        return partial(_infer_shares, self._make_reading(), tol)
 
-    def _reading(self) -> TopicReading:
-        return TopicReading(word_major(self._topics()), self._params.prior)
-
-    def _shares(self, tol: float) -> Callable[[Block], Array]:
-        return partial(_shares, self._reading(), tol)
-
-    def _bounds(self) -> Callable[[Block], Array]:
-        return partial(_bounds, self._reading())
+    def _make_bounds_task(self) -> Callable[[Block], Array]:
+        return partial(_infer_bounds, self._make_reading())
 
     def sample(
         self, n_samples: int = 1, length: float = 100, random_state: Any = None
@@ -241,7 +467,7 @@ class LatentDirichletAllocation(StreamedTopics, TopicEstimator):
         return np.array(words), shares
 
 
-def _posteriors(reading: TopicReading, block: Block, tol: float) -> tuple[Array, Array]:
+def _infer_posteriors(reading: TopicReading, block: Block, tol: float) -> tuple[Array, Array]:
     """Dirichlets of the documents, and the part of the bound that is of their tokens."""
     counts = counts_of(replace(block, weight=None))
     gamma = np.ones((block.n_rows, len(reading.prior)))
@@ -249,11 +475,26 @@ def _posteriors(reading: TopicReading, block: Block, tol: float) -> tuple[Array,
     return gamma, inside
 
 
-def _shares(reading: TopicReading, tol: float, block: Block) -> Array:
-    gamma, _ = _posteriors(reading, block, tol)
+def _infer_shares(reading: TopicReading, tol: float, block: Block) -> Array:
+    gamma, _ = _infer_posteriors(reading, block, tol)
     return np.asarray(gamma / gamma.sum(axis=1, keepdims=True))
 
 
-def _bounds(reading: TopicReading, block: Block) -> Array:
-    gamma, inside = _posteriors(reading, block, 1e-5)
+def _infer_bounds(reading: TopicReading, block: Block) -> Array:
+    gamma, inside = _infer_posteriors(reading, block, 1e-5)
     return np.asarray(inside + outside(gamma, reading.prior))
+
+
+def _finish_checkpoint(checkpoint: Checkpoint, progressed: Progressed) -> None:
+    """The file stays where the fit was ended from outside."""
+    if progressed.best is not None and progressed.best.reason == "time_budget":
+        checkpoint.write(progressed)
+    checkpoint.finish(progressed)
+
+
+def _make_fit(state: Climb, pilot: Any) -> Fit:
+    trace = np.asarray([state.trace[0], *state.trace])  # one value for each pass, and a start
+    return Fit(
+        state.params, float(trace[-1]), state.weight, 0.0, trace, state.n_iter, state.n_passes,
+        state.reason, 0.0, state.events, pilot, state,
+    )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -9,21 +10,31 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClusterMixin
+from sklearn.utils import ClassifierTags
+from sklearn.utils.validation import check_is_fitted
 
-from mixfold.contracts import Array, Block, Event, Executor, Source
-from mixfold.engine.loop import Plan, fit
+from mixfold.contracts import Array, Block, Context, Event, Source
+from mixfold.engine.loop import Fit, Plan, fit
+from mixfold.engine.random import RowKeys, seed_from
 from mixfold.engine.schedules import Stepwise
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
-from mixfold.estimators.topics.pcp_answers import PCPAnswers, labels
-from mixfold.estimators.topics.topic_model import TOPIC_RULES, TopicEstimator
+from mixfold.estimators.topics.topic_model import (
+    TOPIC_RULES,
+    Corpus,
+    TopicEstimator,
+    check_draws,
+    first_priors,
+    start_by_plsi,
+)
+from mixfold.math.softmax import normalise
 from mixfold.models.topics.lda import LDAModel
 from mixfold.models.topics.pcp import Inference, PCPModel
 from mixfold.models.topics.pcp_mean_field import DocumentTopics, MeanField
-from mixfold.models.topics.pcp_records import PCPParams
-from mixfold.models.topics.pcp_structured import Structured
+from mixfold.models.topics.pcp_records import PCPParams, PCPReading, plug_in_reading
+from mixfold.models.topics.pcp_structured import Structured, scores
 from mixfold.models.topics.records import counts_of
-from mixfold.models.topics.starts import WordSums, clustered, dirichlet_topics, document_topics
+from mixfold.models.topics.starts import clustered, dirichlet_topics, document_topics
 
 # steps of LDA before documents are clustered by their topics
 LDA_STEPS = 40
@@ -41,7 +52,7 @@ INFERENCES: dict[str, Callable[[Beginnings], Inference]] = {
 }
 
 
-class PCP(ClusterMixin, PCPAnswers, TopicEstimator):
+class PCP(ClusterMixin, TopicEstimator):
     """Clusters of documents and topics of words, learned together.
 
         pi ~ Dirichlet(alpha / M),  theta_m ~ Dirichlet(cluster_topic_prior)
@@ -198,14 +209,43 @@ class PCP(ClusterMixin, PCPAnswers, TopicEstimator):
 
     # ------------------------------------------------ fitting
 
-    def _started(
-        self, source: Source, executor: Executor, words: WordSums, rng: np.random.Generator
-    ) -> PCPModel:
-        begun = [self._start(source, executor, words, rng) for _ in range(self.n_init)]
-        beginnings = tuple(by_topic for _, by_topic in begun)
-        return self._pcp(tuple(params for params, _ in begun), beginnings)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the topics of documents.
 
-    def _pcp(self, starts: tuple[PCPParams, ...], beginnings: Beginnings = ()) -> PCPModel:
+        Parameters
+        ----------
+        X : sparse matrix, array-like, table, path or Dask collection
+            Counts of words (columns) in documents (rows): numbers from 0 on, not necessarily whole.
+            Documents without a word are left out of the fit.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or str, optional
+            Weight 2 equals repeating the document, weight 0 leaving it out.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        source = self._open(X, reset=True, weight=sample_weight)
+        began = time.monotonic()
+        corpus = self._survey(source)
+        model = self._start_model(corpus)
+        result = self._run(model, corpus, began, n_init=self.n_init, moves=MERGERS)
+        self._publish_clusters(result, corpus)
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Fit; the cluster of each document."""
+        return self.fit(X, y, sample_weight).labels_
+
+    def _start_model(self, corpus: Corpus) -> PCPModel:
+        """The model that the engine fits, with ``n_init`` starts."""
+        rng = np.random.default_rng(corpus.seed % 2**63)
+        starts = [self._find_start(corpus, rng) for _ in range(self.n_init)]
+        by_topic = tuple(topics for _, topics in starts)
+        return self._make_model(tuple(params for params, _ in starts), by_topic)
+
+    def _make_model(self, starts: tuple[PCPParams, ...], beginnings: Beginnings = ()) -> PCPModel:
         return PCPModel(
             starts,
             INFERENCES[self.inference](beginnings),
@@ -213,16 +253,14 @@ class PCP(ClusterMixin, PCPAnswers, TopicEstimator):
             learn_smoothing=isinstance(self.topic_word_prior, str),
         )
 
-    def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
-        return replace(super()._plan(seed, max_iter), n_init=self.n_init, moves=MERGERS)
-
-    def _start(
-        self, source: Source, executor: Executor, words: WordSums, rng: np.random.Generator
+    def _find_start(
+        self, corpus: Corpus, rng: np.random.Generator
     ) -> tuple[PCPParams, dict[int, Array]]:
         """Topics by LDA, then clusters of documents by their topics."""
-        topics = self._first_topics(source, executor, words, rng)
-        prior, b = self._priors()
-        first = dirichlet_topics(topics, float(words.words.sum()), prior, b)
+        source, executor = corpus.source, corpus.executor
+        topics = start_by_plsi(corpus, self.n_components, rng, self.time_budget)
+        prior, b = first_priors(self.n_components, self.cluster_topic_prior, self.topic_word_prior)
+        first = dirichlet_topics(topics, corpus.n_tokens, prior, b)
         lda = LDAModel(first, isinstance(self.cluster_topic_prior, str),
                        isinstance(self.topic_word_prior, str))  # fmt: skip
         plan = Plan(tol=self.tol, max_iter=LDA_STEPS, n_candidates=1, time_budget=self.time_budget)
@@ -230,12 +268,12 @@ class PCP(ClusterMixin, PCPAnswers, TopicEstimator):
         by_topic = document_topics(lda, found, source, executor)
         weight = np.concatenate(list(executor.map_rows(_weights, source)))
         used = weight > 0
-        size = self._affordable(int(used.sum()))
+        size = self._limit_clusters(int(used.sum()))
         rows = np.concatenate(list(by_topic.values()))[used]
         params = clustered(rows, weight[used], found, float(self.alpha), size, rng)
         return params, by_topic
 
-    def _affordable(self, documents: int) -> int:
+    def _limit_clusters(self, documents: int) -> int:
         """The number of clusters; more than documents cannot be told apart."""
         if isinstance(self.n_clusters, str):
             return documents
@@ -247,27 +285,27 @@ class PCP(ClusterMixin, PCPAnswers, TopicEstimator):
             )
         return min(int(self.n_clusters), documents)
 
-    def _priors(self) -> tuple[Array, float]:
-        K, given = self.n_components, self.cluster_topic_prior
-        prior = np.full(K, min(1.0, 5.0 / K) if isinstance(given, str) else float(given))
-        b = 0.05 if isinstance(self.topic_word_prior, str) else float(self.topic_word_prior)
-        return prior, b
-
-    def _keep(self, result: Any, source: Source, seed: int, quiet: bool) -> None:
+    def _publish_clusters(self, result: Fit, corpus: Corpus, quiet: bool = False) -> None:
+        """Publish a fit, the largest cluster first, with the cluster of each document."""
         ordered = result.params.ordered()
         others = tuple(e for e in result.events if e.kind != "pruned")
-        events = (*others, *_learned(ordered, result.n_iter))
-        super()._keep(replace(result, params=ordered, events=events), source, seed, quiet)
-        task = partial(labels, self._reading())
-        self.labels_ = np.concatenate(list(self._executor(source).map_rows(task, source)))
+        events = (*others, *_report_pruned(ordered, result.n_iter))
+        self._publish(replace(result, params=ordered, events=events), corpus, quiet=True)
+        if not quiet:  # clusters that were dropped are what one hopes for: no warning
+            self._tell(replace(result, events=others))
+        task = partial(_find_labels, self._make_reading())
+        self.labels_ = np.concatenate(list(corpus.executor.map_rows(task, corpus.source)))
 
-    def _tell(self, fit: Any) -> None:
-        """Clusters that were dropped are what one hopes for: no warning."""
-        super()._tell(replace(fit, events=tuple(e for e in fit.events if e.kind != "pruned")))
-
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Fit; the cluster of each document."""
-        return self.fit(X, y, sample_weight).labels_
+    def _publish_params(self) -> None:
+        params = self._params
+        topics = params.words.topics
+        self.topics_ = np.asarray(topics / topics.sum(axis=1, keepdims=True))
+        self.components_ = topics
+        self.weights_ = params.weights / params.weights.sum()
+        self.cluster_topics_ = params.centres / params.centres.sum(axis=1, keepdims=True)
+        self.n_clusters_ = len(params.weights)
+        self.cluster_topic_prior_ = params.words.prior
+        self.topic_word_prior_ = params.words.smoothing
 
     # ------------------------------------------------ a stream
 
@@ -292,23 +330,82 @@ class PCP(ClusterMixin, PCPAnswers, TopicEstimator):
         first = not hasattr(self, "_schedule")
         source = self._open(X, reset=first, weight=sample_weight)
         if first:
-            self._fit(source, FIRST_STEPS)
+            began = time.monotonic()
+            corpus = self._survey(source)
+            model = self._start_model(corpus)
+            result = self._run(model, corpus, began, n_init=self.n_init, moves=MERGERS,
+                               max_iter=FIRST_STEPS)  # fmt: skip
+            self._publish_clusters(result, corpus, quiet=True)  # it need not converge
         self._learn_batch(source, first)
         return self
 
-    def _stream_model(self, n_features: int) -> PCPModel:
-        return self._pcp(()).of_batches(float(self.total_samples))
-
-    def _scheduled(self, model: PCPModel, stats: Any, first: bool) -> Any:
+    def _learn_batch(self, source: Source, first: bool) -> None:
+        """One stochastic step; the parameters come from a fit or an earlier batch."""
+        seed = self._stream[0]
+        model = self._make_model(()).of_batches(float(self.total_samples))
+        task = partial(model.expect, model.prepare(self._params), rng=RowKeys(seed, 0))
+        stats = self._executor(source).map_reduce(task, source)
+        if model.total_weight(stats) == 0:
+            return
         batch = model.normalised(stats)
         if first:
             self._schedule = Stepwise(batch, 1, self.learning_decay, self.learning_offset)
         else:
             self._schedule = self._schedule.blend(batch)
-        return self._schedule.stats
+        context = Context(None, np.random.default_rng(seed % 2**63))
+        self._params = model.update(self._params, self._schedule.stats, context).params
+        self.lower_bound_ = stats.bound / max(stats.tokens, 1e-300)
+        self.n_iter_ = self._schedule.n_batches
+        self._publish_params()
+
+    # ------------------------------------------------ asking, with posterior means plugged in
+
+    def _make_reading(self) -> PCPReading:
+        return plug_in_reading(self._params).with_tables()
+
+    def _make_shares_task(self, tol: float) -> Callable[[Block], Array]:
+        return partial(_expect_topics, self._make_reading())
+
+    def _make_bounds_task(self) -> Callable[[Block], Array]:
+        return partial(_log_predictive, self._make_reading())
+
+    def predict(self, X: Any) -> Array:
+        """The most probable cluster of each document."""
+        check_is_fitted(self)
+        return self._stacked(X, partial(_find_labels, self._make_reading()))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each cluster given the document, (n_samples, n_clusters_)."""
+        check_is_fitted(self)
+        return self._stacked(X, partial(_find_memberships, self._make_reading()))
+
+    def sample(
+        self, n_samples: int = 1, length: float = 100, random_state: Any = None
+    ) -> tuple[Array, Array]:
+        """Draw documents with a Poisson number of tokens.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Counts.
+        clusters : ndarray of shape (n_samples,)
+        """
+        check_draws(self, n_samples, length)
+        rng = np.random.default_rng(seed_from(random_state) % 2**63)
+        clusters = rng.choice(self.n_clusters_, n_samples, p=self.weights_)
+        words = self.cluster_topics_ @ self.topics_
+        lengths = rng.poisson(length, n_samples)
+        drawn = [rng.multinomial(n, words[c]) for n, c in zip(lengths, clusters, strict=True)]
+        return np.array(drawn), clusters
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # for checks that read predict_proba
+        tags.classifier_tags = ClassifierTags(multi_class=self.n_clusters != 2)
+        return tags
 
 
-def _learned(params: PCPParams, iteration: int) -> tuple[Event, ...]:
+def _report_pruned(params: PCPParams, iteration: int) -> tuple[Event, ...]:
     """How many clusters are left, in one event: they go one by one, and in two ways."""
     first, left = params.n_clusters, len(params.weights)
     message = f"{first - left} of {first} clusters became empty or were merged; {left} are left"
@@ -317,3 +414,21 @@ def _learned(params: PCPParams, iteration: int) -> tuple[Event, ...]:
 
 def _weights(block: Block) -> Array:
     return counts_of(block).weight
+
+
+def _find_labels(reading: PCPReading, block: Block) -> Array:
+    """The most probable cluster of each document of a block."""
+    return np.argmax(scores(reading, counts_of(block).matrix), axis=1)
+
+
+def _find_memberships(reading: PCPReading, block: Block) -> Array:
+    return normalise(scores(reading, counts_of(block).matrix))[1]
+
+
+def _expect_topics(reading: PCPReading, block: Block) -> Array:
+    return np.asarray(_find_memberships(reading, block) @ reading.shares)
+
+
+def _log_predictive(reading: PCPReading, block: Block) -> Array:
+    logs = normalise(scores(reading, counts_of(block).matrix))[0]
+    return np.asarray(logs)

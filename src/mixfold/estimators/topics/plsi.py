@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import xlogy
 
-from mixfold.contracts import Array, Block, Executor, Source
+from mixfold.contracts import Array, Block
 from mixfold.estimators.shell import constraints as rule
-from mixfold.estimators.topics.topic_model import TOPIC_RULES, TopicEstimator
+from mixfold.estimators.topics.topic_model import TOPIC_RULES, Corpus, TopicEstimator
 from mixfold.math.topic_sweeps import word_major
 from mixfold.models.topics.lda import TopicReading
 from mixfold.models.topics.memory import Memory
 from mixfold.models.topics.plsi import PLSIModel, fold
 from mixfold.models.topics.records import TopicParams, counts_of
-from mixfold.models.topics.starts import WordSums, random_topics
+from mixfold.models.topics.starts import random_topics
 
 # sweeps of a document that is asked about
 SWEEPS = 500
@@ -138,33 +139,56 @@ class PLSI(TopicEstimator):
         self.time_budget = time_budget
         self.checkpoint = checkpoint
 
-    def _started(
-        self, source: Source, executor: Executor, words: WordSums, rng: np.random.Generator
-    ) -> PLSIModel:
-        topics = random_topics(words.words + float(self.smoothing), self.n_components, rng)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the topics of documents.
+
+        Parameters
+        ----------
+        X : sparse matrix, array-like, table, path or Dask collection
+            Counts of words (columns) in documents (rows): numbers from 0 on, not necessarily whole.
+            Documents without a word are left out of the fit.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or str, optional
+            Weight 2 equals repeating the document, weight 0 leaving it out.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        source = self._open(X, reset=True, weight=sample_weight)
+        began = time.monotonic()
+        corpus = self._survey(source)
+        result = self._run(self._start_model(corpus), corpus, began)
+        self._publish(result, corpus)
+        return self
+
+    def _start_model(self, corpus: Corpus) -> PLSIModel:
+        """The model that the engine fits, from random topics."""
+        rng = np.random.default_rng(corpus.seed % 2**63)
+        words = corpus.words.words + float(self.smoothing)
+        topics = random_topics(words, self.n_components, rng)
         extra = np.full(self.n_components, float(self.doc_smoothing))
         first = TopicParams(topics, extra, float(self.smoothing))
         memory = Memory(np.inf)  # the shares are parameters, not a better start only
         return PLSIModel(first, self.sweeps, 0.0, float(self.tempering), memory)
 
     def _publish_params(self) -> None:
-        super()._publish_params()
+        self.topics_ = self.components_ = self._params.topics
         self.topic_shares_ = self._params.shares
 
-    def _topics(self) -> Array:
-        return self._params.topics
-
-    def _reading(self) -> TopicReading:
+    def _make_reading(self) -> TopicReading:
         return TopicReading(word_major(self._params.topics), self._params.prior)
 
-    def _shares(self, tol: float) -> Callable[[Block], Array]:
-        return partial(_folded, self._reading(), tol)
+    def _make_shares_task(self, tol: float) -> Callable[[Block], Array]:
+        return partial(_fold_in, self._make_reading(), tol)
 
-    def _bounds(self) -> Callable[[Block], Array]:
-        return partial(_log_likelihood, self._reading())
+    def _make_bounds_task(self) -> Callable[[Block], Array]:
+        return partial(_log_likelihood, self._make_reading())
 
 
-def _folded(reading: TopicReading, tol: float, block: Block) -> Array:
+def _fold_in(reading: TopicReading, tol: float, block: Block) -> Array:
+    """Shares of topics of each document, fitted with the topics held."""
     theta = np.full((block.n_rows, len(reading.prior)), 1.0 / len(reading.prior))
     counts = counts_of(block)
     fold(reading, counts, theta, np.zeros(reading.words.shape), SWEEPS, tol)
@@ -173,7 +197,7 @@ def _folded(reading: TopicReading, tol: float, block: Block) -> Array:
 
 def _log_likelihood(reading: TopicReading, block: Block) -> Array:
     """Of the words of documents that were folded in; -inf with a word that no topic has."""
-    theta = _folded(reading, 1e-6, block)
+    theta = _fold_in(reading, 1e-6, block)
     X = counts_of(block).matrix
     out = np.zeros(block.n_rows)
     for i in range(block.n_rows):

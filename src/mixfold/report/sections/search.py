@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.estimators.search.search_table import CRITERIA, note
+from mixfold.estimators.search.results import CRITERIA, note
 from mixfold.report.charts.lines import Curve, line_chart
 from mixfold.report.markup import Html, join, tag
 from mixfold.report.section import Note, Section

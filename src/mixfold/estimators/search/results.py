@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.estimators.search.search_facts import NUMBERS
-from mixfold.estimators.search.search_fits import Fitted
-from mixfold.estimators.search.search_grid import SIZE, labels, varied
+from mixfold.estimators.search.candidates import SIZE, find_varied, label_settings
+from mixfold.estimators.search.fits import NUMBERS, Fitted
 
 # criteria, the column that holds them, and the sign with which the lowest is the best
 CRITERIA = {
@@ -36,9 +35,9 @@ def build_table(fits: list[Fitted], criterion: str, allow_degenerate: bool = Fal
     found = [fit.setting for fit in fits]
     table: Table = {
         "estimator": [s.name for s in found],
-        "label": labels(found),
+        "label": label_settings(found),
         SIZE: np.array([s.n_components for s in found]),
-        **{f"param_{n}": [s.params.get(n) for s in found] for n in varied(found)},
+        **{f"param_{n}": [s.params.get(n) for s in found] for n in find_varied(found)},
         **{name: np.array([fit.facts[name] for fit in fits]) for name in NUMBERS},
         "held_out": np.array([fit.held_out[0] for fit in fits]),
         "held_out_se": np.array([fit.held_out[1] for fit in fits]),
@@ -47,29 +46,29 @@ def build_table(fits: list[Fitted], criterion: str, allow_degenerate: bool = Fal
         "n_iter": np.array([int(getattr(fit.model, "n_iter_", 0)) for fit in fits]),
         "converged": np.array([bool(getattr(fit.model, "converged_", False)) for fit in fits]),
         "degenerate": np.array([fit.degenerate for fit in fits]),
-        "events": [_told(fit.model) for fit in fits],
+        "events": [_count_events(fit.model) for fit in fits],
         "start": [fit.start for fit in fits],
         "seconds": np.array([fit.seconds for fit in fits]),
-        "error": ["" if fit.error is None else _described(fit.error) for fit in fits],
+        "error": ["" if fit.error is None else _describe(fit.error) for fit in fits],
         "params": [s.params for s in found],
     }
-    table["delta"] = _deltas(_costs(table, criterion, allow_degenerate))
+    table["delta"] = _compute_deltas(_compute_costs(table, criterion, allow_degenerate))
     return table
 
 
-def _told(model: Any) -> str:
+def _count_events(model: Any) -> str:
     kinds = Counter(event.kind for event in getattr(model, "events_", ()))
     return ", ".join(f"{kind} x{count}" for kind, count in kinds.items())
 
 
-def _described(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
 # ------------------------------------------------ the best
 
 
-def _costs(table: Table, criterion: str, allow_degenerate: bool) -> Array:
+def _compute_costs(table: Table, criterion: str, allow_degenerate: bool) -> Array:
     """What the best has least of; infinite for settings that cannot be the best."""
     column, sign = CRITERIA[criterion]
     costs = sign * np.asarray(table[column], dtype=float)
@@ -81,7 +80,7 @@ def _costs(table: Table, criterion: str, allow_degenerate: bool) -> Array:
     return costs
 
 
-def _deltas(costs: Array) -> Array:
+def _compute_deltas(costs: Array) -> Array:
     possible = np.isfinite(costs)
     deltas = np.full(len(costs), np.nan)
     if possible.any():
@@ -93,12 +92,12 @@ def best_row(table: Table, criterion: str) -> int:
     """The number of the best row; of equals that with the fewest parameters."""
     deltas = table["delta"]
     if np.isnan(deltas).all():
-        raise ValueError(_nothing_to_compare(table, criterion))
+        raise ValueError(_explain_no_best(table, criterion))
     ties = np.flatnonzero(deltas == 0)
     return int(ties[np.argmin(np.nan_to_num(table["n_parameters"][ties], nan=np.inf))])
 
 
-def _nothing_to_compare(table: Table, criterion: str) -> str:
+def _explain_no_best(table: Table, criterion: str) -> str:
     names = ", ".join(dict.fromkeys(table["estimator"]))
     if criterion == "bound":
         return (

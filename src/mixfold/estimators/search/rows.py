@@ -27,7 +27,9 @@ class Rows:
         return estimator.fit(self.X, **{k: v for k, v in sides.items() if v is not None})
 
     def part(self, rows: Array) -> Rows:
-        return Rows(_taken(self.X, rows), _side(self.weight, rows), _side(self.labels, rows))
+        return Rows(
+            _take_rows(self.X, rows), _take_side(self.weight, rows), _take_side(self.labels, rows)
+        )
 
     def weights(self) -> Array:
         """Weights as numbers; ones where none were given. Rows in memory only."""
@@ -56,7 +58,7 @@ def check_in_memory(X: Any) -> None:
         )
 
 
-def counted(X: Any) -> Any:
+def count_rows(X: Any) -> Any:
     """X, read once if it is a source that does not know its rows.
 
     The sample from which a fit starts depends on that number; otherwise the fits that begin first
@@ -95,11 +97,11 @@ def folds(X: Any, cv: Any, seed: int) -> list[tuple[Array, Array]]:
     return [(np.asarray(train), np.asarray(test)) for train, test in pairs]
 
 
-def scored(model: Any, rows: Rows) -> Scores:
+def score_rows(model: Any, rows: Rows) -> Scores:
     """Rows without a single entry say nothing, and are left out as they are in fits."""
     values, weights = np.asarray(model.score_samples(rows.X), dtype=float), rows.weights()
     source = model._open(rows.X, reset=False)
-    empty = np.concatenate([_empty(block.X) for block in source.blocks()])
+    empty = np.concatenate([_find_empty(block.X) for block in source.blocks()])
     used = ~empty & (weights > 0)
     return Scores(values[used], weights[used])
 
@@ -121,7 +123,7 @@ def mean_and_error(parts: Iterator[Scores]) -> tuple[float, float]:
     return mean, float(np.sqrt(spread / total))
 
 
-def _empty(X: Any) -> Array:
+def _find_empty(X: Any) -> Array:
     if sparse.issparse(X):
         missing = X.copy()
         missing.data = np.isnan(X.data).astype(float)
@@ -129,7 +131,7 @@ def _empty(X: Any) -> Array:
     return np.isnan(X).all(axis=1)
 
 
-def _taken(X: Any, rows: Array) -> Any:
+def _take_rows(X: Any, rows: Array) -> Any:
     if sparse.issparse(X):
         return X.tocsr()[rows]
     if hasattr(X, "iloc"):
@@ -139,5 +141,5 @@ def _taken(X: Any, rows: Array) -> Any:
     return X[rows] if hasattr(X, "shape") else np.asarray(X)[rows]
 
 
-def _side(side: Any, rows: Array) -> Any:
+def _take_side(side: Any, rows: Array) -> Any:
     return side if side is None or isinstance(side, str) else np.asarray(side)[rows]

@@ -1,4 +1,4 @@
-"""The settings that a search tries: estimators x parameters x numbers of components."""
+"""The candidates of a search: estimators x parameters x numbers of components."""
 
 from __future__ import annotations
 
@@ -165,16 +165,16 @@ def _points(grids: list[dict[str, Any]], name: str, prototype: Any) -> Iterator[
         yield from ParameterGrid(own)
 
 
-def varied(found: list[Setting]) -> list[str]:
+def find_varied(found: list[Setting]) -> list[str]:
     """Names of the parameters, other than the number of components, that differ somewhere."""
     names = dict.fromkeys(key for s in found for key in s.params if key != SIZE)
     absent = object()
     return [n for n in names if len({repr(s.params.get(n, absent)) for s in found}) > 1]
 
 
-def labels(found: list[Setting]) -> list[str]:
+def label_settings(found: list[Setting]) -> list[str]:
     """A few words for the group of each setting: what it is beside its number of components."""
-    names = varied(found)
+    names = find_varied(found)
     several = len({s.name for s in found}) > 1
     out = []
     for setting in found:
