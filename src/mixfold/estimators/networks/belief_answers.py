@@ -10,8 +10,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array
 from mixfold.engine.random import seed_from
-from mixfold.estimators.networks.rbm_answers import Classes, has_classes, log_partition_of
-from mixfold.estimators.networks.rbm_rows import Entries, class_codes
+from mixfold.estimators.networks.class_labels import (
+    ClassPredictionMixin,
+    encode_known_labels,
+    encode_wanted_label,
+    score_accuracy,
+)
+from mixfold.estimators.networks.rbm import estimate_log_partition
+from mixfold.estimators.networks.visible_rows import Entries, map_visible_rows, return_visible
 from mixfold.estimators.shell.constraints import check_count
 from mixfold.math.softmax import normalise
 from mixfold.models.networks.belief import use
@@ -25,10 +31,11 @@ from mixfold.models.networks.records import Network
 TILE = 1024
 
 
-class BeliefAnswers(Classes):
+class BeliefAnswers(ClassPredictionMixin):
     """Highest units, classes, dreams, bounds of densities."""
 
     _params: BeliefParams
+    _entries: Entries
     _network: Network | None
     _base: Array
     _beginnings: Array
@@ -40,16 +47,16 @@ class BeliefAnswers(Classes):
     def transform(self, X: Any) -> Array:
         """Expected units of the highest layer by one pass upward, (n_samples, hidden[-1])."""
         check_is_fitted(self)
-        return self._told(X, partial(_features, self._network))
+        return map_visible_rows(self, X, partial(_features, self._network))
 
     def _log_probabilities(self, X: Any) -> Array:
         check_is_fitted(self)
-        return self._told(X, partial(_log_labels, self._network))
+        return map_visible_rows(self, X, partial(_log_labels, self._network))
 
     def reconstruct(self, X: Any) -> Array:
         """Rows up to the highest layer and down again, by expectations."""
         check_is_fitted(self)
-        return self._told(X, partial(_reconstructed, self._units(), self._entries))
+        return map_visible_rows(self, X, partial(_reconstructed, self._units(), self._entries))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy, where ``y`` is given and the fit had labels; else the mean bound of ln p(v).
@@ -65,7 +72,7 @@ class BeliefAnswers(Classes):
         check_is_fitted(self)
         if y is None or not len(self.classes_):
             return float(np.average(self.score_samples(X), weights=sample_weight))
-        return self._accuracy(X, y, sample_weight)
+        return score_accuracy(self, X, y, sample_weight)
 
     # ------------------------------------------------ densities
 
@@ -92,7 +99,7 @@ class BeliefAnswers(Classes):
             ``value``, ``error`` (0 if exact) and ``ess``.
         """
         check_is_fitted(self)
-        return log_partition_of(
+        return estimate_log_partition(
             use.top_units(self._params, self._units()), self._params.top, self._base, method,
             n_chains, n_temperatures,
             self._stream[0] if random_state is None else seed_from(random_state),  # type: ignore[attr-defined]
@@ -117,13 +124,8 @@ class BeliefAnswers(Classes):
         """
         check_is_fitted(self)
         check_count("n_draws", n_draws)
-        v = self._told(X, _visible)
-        codes = None
-        if y is not None:
-            has_classes(self)
-            codes = class_codes(y, len(v), None, self.classes_)[0]
-            if (codes < 0).any():
-                raise ValueError("y must be known in every row, or not be given at all")
+        v = map_visible_rows(self, X, return_visible)
+        codes = encode_known_labels(self, y, len(v))
         if self._partition is None:
             self._partition = self.log_partition()
         params = self._params.astype(v.dtype)
@@ -196,15 +198,11 @@ class BeliefAnswers(Classes):
         check_count("n_steps", n_steps)
         rng = np.random.default_rng(seed_from(random_state) % 2**63)
         params = self._params
-        held = self._label_shares(label, n, params.top.dtype)
+        held = encode_wanted_label(self, label, n, params.top.dtype)
         v, labels = use.dreamed(
             params, self._units(), self._beginnings, held, n, n_steps, rng, probabilities
         )
         return self._entries.leave(v), labels
-
-
-def _visible(params: BeliefParams, v: Array) -> Array:
-    return v
 
 
 def _features(network: Network | None, params: BeliefParams, v: Array) -> Array:

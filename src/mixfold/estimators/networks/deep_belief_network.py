@@ -14,11 +14,18 @@ from mixfold.engine.epoch_phases import Course, fingerprint_rows, take_course
 from mixfold.engine.epochs import EpochPlan, split_rows, take, weighted_rows
 from mixfold.engine.progress import Progress
 from mixfold.engine.random import seed_from
+from mixfold.estimators.networks.batch_training import (
+    BATCH_RULES,
+    warn_if_training_stopped_early,
+)
 from mixfold.estimators.networks.belief_answers import BeliefAnswers
 from mixfold.estimators.networks.belief_course import SINGLE, Recipe, Stack, assembled, passed_up
-from mixfold.estimators.networks.rbm import BATCH_RULES
-from mixfold.estimators.networks.rbm_rows import beginnings, entries_of, gathered, label_law
-from mixfold.estimators.networks.rbm_telling import tell_training
+from mixfold.estimators.networks.visible_rows import (
+    class_mean_biases,
+    label_biases,
+    learn_entries,
+    read_rows,
+)
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import MixfoldEstimator
 from mixfold.estimators.shell.fitting import checkpoint_of
@@ -230,9 +237,9 @@ class DeepBeliefNetwork(
     def _fit(self, X: Any, y: Any, classes: Array | None, sample_weight: Any) -> Self:
         began = time.monotonic()
         self._check_parameters()
-        rows, self.classes_ = gathered(self, X, y, sample_weight, reset=True, classes=classes)
+        rows, self.classes_ = read_rows(self, X, y, sample_weight, reset=True, classes=classes)
         rows = weighted_rows(rows)
-        self._entries = entries_of(self, rows)
+        self._entries = learn_entries(self, rows)
         rows = self._visible_rows(rows)
         fine = self._fine(rows)
         checkpoint = checkpoint_of(self)
@@ -276,7 +283,7 @@ class DeepBeliefNetwork(
             validation=validation,
             hidden=hidden,
             units=self._units(),
-            label_bias=label_law(rows.y, len(self.classes_), rows.weight),
+            label_bias=label_biases(rows.y, len(self.classes_), rows.weight),
             rates=self._rates(len(hidden)),
             n_steps=self.n_steps,
             momentum=float(self.momentum),
@@ -306,7 +313,7 @@ class DeepBeliefNetwork(
         self.validation_scores_ = {name: list(report.scores) for name, report in told.items()}
         self.stop_reason_ = course.reports[-1].reason
         self._publish(rows)
-        tell_training(course.reports)
+        warn_if_training_stopped_early(course.reports)
 
     def _publish(self, rows: Block | None) -> None:
         params, self._partition = self._params, None
@@ -314,7 +321,9 @@ class DeepBeliefNetwork(
             below = passed_up(params.layers, rows.X)
             units = use.top_units(params, self._units())
             self._base = units.bias(np.average(below, axis=0, weights=rows.weight).astype(float))
-            self._beginnings = beginnings(units, below, rows.y, len(self.classes_), rows.weight)
+            self._beginnings = class_mean_biases(
+                units, below, rows.y, len(self.classes_), rows.weight
+            )
         self.recognition_weights_ = [layer.up for layer in params.layers]
         self.generative_weights_ = [layer.down for layer in params.layers]
         self.top_weights_ = params.top.weights
@@ -346,7 +355,7 @@ class DeepBeliefNetwork(
         if not hasattr(self, "_params"):
             return self._fit(X, y, None if classes is None else np.unique(classes), sample_weight)
         self._check_parameters()
-        rows, _ = gathered(self, X, y, sample_weight, reset=False, classes=self.classes_)
+        rows, _ = read_rows(self, X, y, sample_weight, reset=False, classes=self.classes_)
         rows = self._visible_rows(weighted_rows(rows))
         seed, calls = self._stream
         self._stream, self._network = (seed, calls + 1), None

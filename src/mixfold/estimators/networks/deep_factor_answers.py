@@ -12,8 +12,12 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from mixfold.contracts import Array, Block
 from mixfold.estimators.mixtures.answers import shaped
+from mixfold.estimators.networks.class_labels import (
+    ClassPredictionMixin,
+    has_classes,
+    score_accuracy,
+)
 from mixfold.estimators.networks.deep_factor_files import DeepFiles
-from mixfold.estimators.networks.rbm_answers import Classes, has_classes
 from mixfold.models.networks.factorization.model import dense_rows
 from mixfold.models.networks.factorization.use import ResidualSums
 from mixfold.models.networks.recognition import log_probabilities
@@ -27,7 +31,7 @@ from mixfold.models.networks.use import (
 )
 
 
-class DeepAnswers(Classes, DeepFiles):
+class DeepAnswers(ClassPredictionMixin, DeepFiles):
     """Needs ``layers_``, ``_stack`` and ``network_``."""
 
     network_: Network | None
@@ -118,7 +122,7 @@ class DeepAnswers(Classes, DeepFiles):
         check_is_fitted(self)
         if y is None or not len(self.classes_):
             return -self.reconstruction_error(X, sample_weight=sample_weight)
-        return self._accuracy(X, y, sample_weight)
+        return score_accuracy(self, X, y, sample_weight)
 
     @available_if(has_classes)
     def prototypes(self) -> Array:

@@ -16,9 +16,8 @@ from mixfold.contracts import Array, record
 from mixfold.engine.random import seed_from
 from mixfold.estimators.factors.mixture_of_factor_analyzers import MixtureOfFactorAnalyzers
 from mixfold.estimators.mixtures.gaussian_mixture import GaussianMixture
+from mixfold.estimators.networks.class_labels import find_class_numbers, has_classes
 from mixfold.estimators.networks.deep_factor_answers import DeepAnswers
-from mixfold.estimators.networks.rbm_answers import has_classes
-from mixfold.estimators.networks.rbm_rows import numbers_of
 from mixfold.estimators.shell.base import DegenerateWarning, warn
 from mixfold.estimators.shell.constraints import check_count
 from mixfold.models.networks.settle import towards_class
@@ -96,7 +95,7 @@ class DeepGeneration(DeepAnswers):
         ndarray of shape (n, n_features)
         """
         check_is_fitted(self)
-        number = int(numbers_of(np.atleast_1d(np.asarray(label)), self.classes_)[0])
+        number = int(find_class_numbers(np.atleast_1d(np.asarray(label)), self.classes_)[0])
         _check_request(n, prior, keep)
         rng = np.random.default_rng(seed_from(random_state) % 2**63)
         if prior in ("laplace", "prototype"):

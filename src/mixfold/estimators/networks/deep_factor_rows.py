@@ -12,7 +12,7 @@ from scipy import sparse
 from mixfold.contracts import Array, Block, Source
 from mixfold.engine.sources import open_source
 from mixfold.engine.sources.targets import OutputSource, sides_beside, split_target
-from mixfold.estimators.networks.rbm_rows import class_codes
+from mixfold.estimators.networks.class_labels import encode_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def training_rows(owner: Any, X: Any, y: Any, weight: Any) -> tuple[TrainingRows
     weights = None if blocks[0][1] is None else np.concatenate([w for _, w in blocks])
     if y is None:
         return TrainingRows(source, None, weights, n_rows), np.zeros(0, np.int64)
-    labels, classes = class_codes(y, n_rows, weights, None)
+    labels, classes = encode_labels(y, n_rows, weights, None)
     if not len(classes):
         raise ValueError(
             "y has no known entry (among the rows of positive weight): every one is NaN, None or, "
