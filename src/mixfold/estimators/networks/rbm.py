@@ -273,7 +273,7 @@ class RBM(
             checkpoint=checkpoint,
             progress=Progress(int(self.verbose)),
         )
-        # what is known afterwards
+        # publish
         report = course.reports[-1]
         self._learned = course.carried
         self._stream = (seed, 0)
