@@ -4,38 +4,66 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block
-from mixfold.engine.epoch_phases import Course, fingerprint_rows, take_course
-from mixfold.engine.epochs import EpochPlan, split_rows, take, weighted_rows
+from mixfold.engine.epoch_phases import fingerprint_rows, take_course
+from mixfold.engine.epochs import split_rows, take, weighted_rows
 from mixfold.engine.progress import Progress
 from mixfold.engine.random import seed_from
-from mixfold.estimators.networks.belief_answers import BeliefAnswers
-from mixfold.estimators.networks.belief_course import SINGLE, Recipe, Stack, assembled, passed_up
-from mixfold.estimators.networks.rbm import BATCH_RULES
-from mixfold.estimators.networks.rbm_rows import beginnings, entries_of, gathered, label_law
-from mixfold.estimators.networks.rbm_telling import tell_training
+from mixfold.estimators.networks.batch_training import (
+    BATCH_RULES,
+    plan_epochs,
+    warn_if_training_stopped_early,
+)
+from mixfold.estimators.networks.belief_phases import PhaseSettings, Stack, assemble, pass_up
+from mixfold.estimators.networks.class_labels import (
+    ClassPredictionMixin,
+    encode_known_labels,
+    encode_wanted_label,
+    score_accuracy,
+)
+from mixfold.estimators.networks.rbm import estimate_log_partition
+from mixfold.estimators.networks.visible_rows import (
+    Entries,
+    class_mean_biases,
+    label_biases,
+    learn_entries,
+    map_visible_rows,
+    read_rows,
+    return_visible,
+    to_visible,
+)
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import MixfoldEstimator
+from mixfold.estimators.shell.constraints import check_count
 from mixfold.estimators.shell.fitting import checkpoint_of
 from mixfold.math.rates import Constant, Position
+from mixfold.math.softmax import normalise
 from mixfold.models.networks.belief import use
 from mixfold.models.networks.belief.learner import UpDownLearner
 from mixfold.models.networks.belief.records import BeliefParams, BeliefState
+from mixfold.models.networks.boltzmann.partition import LogPartition
+from mixfold.models.networks.boltzmann.units import UNITS, Units
+from mixfold.models.networks.recognition import activations, log_probabilities
+from mixfold.models.networks.records import Network
 
-# what a parameter fine_tune asks for
-FINE = {
+# the phases of fine-tuning that the parameter fine_tune asks for
+FINE_TUNING = {
     None: (),
     "up-down": ("up-down",),
     "discriminative": ("discriminative",),
     "both": ("up-down", "discriminative"),
 }
-# of back-propagation
+# learning rate of back-propagation
 NETWORK_RATE = 1e-3
+# rows whose bounds are drawn at once
+TILE = 1024
 
 
 def _are_sizes(value: Any) -> bool:
@@ -47,7 +75,7 @@ SIZES = rule.Rule("a tuple of ints >= 1, the units of each layer", _are_sizes)
 
 
 class DeepBeliefNetwork(
-    BeliefAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstimator
+    ClassPredictionMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstimator
 ):
     """Deep belief network: layers of binary units, of which the two highest are one machine.
 
@@ -152,7 +180,7 @@ class DeepBeliefNetwork(
         **BATCH_RULES,
         "hidden": (SIZES,),
         "chain_epochs": (rule.integer(0),),
-        "fine_tune": (rule.nothing(), rule.one_of([name for name in FINE if name])),
+        "fine_tune": (rule.nothing(), rule.one_of([name for name in FINE_TUNING if name])),
         "fine_tune_epochs": (rule.integer(0),),
         "fine_tune_rate": (rule.one_of(["auto"]), rule.number(0, open_end=True)),
     }
@@ -160,6 +188,19 @@ class DeepBeliefNetwork(
         "_params", "_network", "_entries", "_base", "_beginnings", "_stream", "_partition",
         "classes_", "n_epochs_", "stop_reason_", "validation_scores_",
     )  # fmt: skip
+
+    _params: BeliefParams
+    # what answers for classes and units after fine_tune='discriminative'
+    _network: Network | None
+    # how columns become visible units
+    _entries: Entries
+    # biases of the units below the top alone, where annealing begins; and by class, where chains do
+    _base: Array
+    _beginnings: Array
+    # ln Z of the top, once it was asked for
+    _partition: LogPartition | None
+    # the seed of the fit, and how many times partial_fit has tuned it
+    _stream: tuple[int, int]
 
     def __init__(
         self,
@@ -228,17 +269,39 @@ class DeepBeliefNetwork(
         return self._fit(X, y, None, sample_weight)
 
     def _fit(self, X: Any, y: Any, classes: Array | None, sample_weight: Any) -> Self:
+        """``fit``, or the first ``partial_fit``, which may name ``classes`` to come."""
         began = time.monotonic()
         self._check_parameters()
-        rows, self.classes_ = gathered(self, X, y, sample_weight, reset=True, classes=classes)
+        # the rows, as visible units
+        rows, self.classes_ = read_rows(self, X, y, sample_weight, reset=True, classes=classes)
         rows = weighted_rows(rows)
-        self._entries = entries_of(self, rows)
-        rows = self._visible_rows(rows)
-        fine = self._fine(rows)
-        checkpoint = checkpoint_of(self)
-        seed = seed_from(self.random_state)
-        seed = checkpoint.seed(seed) if checkpoint else seed
-        phases = self._recipe(rows, seed, began).phases(fine)
+        self._entries = learn_entries(self, rows)
+        rows = to_visible(self._entries, rows)
+        fine_tuning = self._fine_tuning_phases(rows)
+        checkpoint, seed = checkpoint_of(self), seed_from(self.random_state)
+        if checkpoint is not None:
+            seed = checkpoint.seed(seed)
+        # the phases: layers from below, chains at the top, fine-tuning
+        hidden = tuple(int(size) for size in self.hidden)
+        training_rows, validation_rows = split_rows(rows, self.validation_fraction, seed)
+        plan = plan_epochs(self, seed, began)
+        settings = PhaseSettings(
+            rows=training_rows,
+            validation=validation_rows,
+            hidden=hidden,
+            units=self._units(),
+            label_bias=label_biases(training_rows.y, len(self.classes_), training_rows.weight),
+            rates=self._rates(len(hidden)),
+            n_steps=self.n_steps,
+            momentum=float(self.momentum),
+            l2=float(self.l2),
+            plan=plan,
+            chain_plan=replace(plan, max_epochs=self.chain_epochs),
+            fine_plan=replace(plan, max_epochs=self.fine_tune_epochs),
+            up_down_rate=self._fine_tune_rate(),
+            network_rate=NETWORK_RATE,
+        )
+        phases = settings.phases(fine_tuning)
         course = take_course(
             phases,
             Stack(),
@@ -247,15 +310,25 @@ class DeepBeliefNetwork(
             checkpoint=checkpoint,
             progress=Progress(int(self.verbose)),
         )
-        self._keep(course, [phase.name for phase in phases], rows)
+        # publish
+        stack: Stack = course.carried
+        self._params, self._network = assemble(stack), stack.network
+        self._stream = (course.seed, 0)
+        reports = {p.name: report for p, report in zip(phases, course.reports, strict=False)}
+        self.n_epochs_ = {name: report.epoch for name, report in reports.items()}
+        self.validation_scores_ = {name: list(one.scores) for name, one in reports.items()}
+        self.stop_reason_ = course.reports[-1].reason
+        self._learn_top_biases(rows)
+        self._publish_weights()
+        warn_if_training_stopped_early(course.reports)
         return self
 
-    def _visible_rows(self, rows: Block) -> Block:
-        return replace(rows, X=self._entries.enter(rows).astype(SINGLE))
+    def _units(self) -> Units:
+        return UNITS[self.visible]
 
-    def _fine(self, rows: Block) -> tuple[str, ...]:
+    def _fine_tuning_phases(self, rows: Block) -> tuple[str, ...]:
         """The kinds of tuning, of which one needs labels."""
-        names = FINE[self.fine_tune]
+        names = FINE_TUNING[self.fine_tune]
         known = rows.y is not None and bool((rows.y >= 0).any())
         if "discriminative" in names and not known:
             raise ValueError(
@@ -264,57 +337,29 @@ class DeepBeliefNetwork(
             )
         return names
 
-    def _recipe(self, rows: Block, seed: int, began: float) -> Recipe:
-        hidden = tuple(int(size) for size in self.hidden)
-        rows, validation = split_rows(rows, self.validation_fraction, seed)
-        budget = float("inf") if self.time_budget is None else self.time_budget
-        plan = EpochPlan(
-            self.max_epochs, self.batch_size, self.patience, seed=seed, deadline=began + budget
-        )
-        return Recipe(
-            rows=rows,
-            validation=validation,
-            hidden=hidden,
-            units=self._units(),
-            label_bias=label_law(rows.y, len(self.classes_), rows.weight),
-            rates=self._rates(len(hidden)),
-            n_steps=self.n_steps,
-            momentum=float(self.momentum),
-            l2=float(self.l2),
-            plan=plan,
-            chain_plan=replace(plan, max_epochs=self.chain_epochs),
-            fine_plan=replace(plan, max_epochs=self.fine_tune_epochs),
-            up_down_rate=self._fine_rate(),
-            network_rate=NETWORK_RATE,
-        )
-
     def _rates(self, depth: int) -> tuple[float, ...]:
+        """Learning rates of the layers, from below."""
         if self.learning_rate != "auto":
             return (float(self.learning_rate),) * depth
         first = 1e-3 if self.visible == "gaussian" else 0.05
         return (first, *[0.05] * (depth - 1))
 
-    def _fine_rate(self) -> float:
+    def _fine_tune_rate(self) -> float:
+        """The learning rate of up-down steps."""
         return 0.02 if self.fine_tune_rate == "auto" else float(self.fine_tune_rate)
 
-    def _keep(self, course: Course, names: list[str], rows: Block) -> None:
-        stack: Stack = course.carried
-        self._params, self._network = assembled(stack), stack.network
-        self._stream = (course.seed, 0)
-        told = dict(zip(names, course.reports, strict=False))
-        self.n_epochs_ = {name: report.epoch for name, report in told.items()}
-        self.validation_scores_ = {name: list(report.scores) for name, report in told.items()}
-        self.stop_reason_ = course.reports[-1].reason
-        self._publish(rows)
-        tell_training(course.reports)
+    def _learn_top_biases(self, rows: Block) -> None:
+        """Where annealing and chains of the top begin, for these rows; ln Z is to be found anew."""
+        self._partition = None
+        below = pass_up(self._params.layers, rows.X)
+        units = use.top_units(self._params, self._units())
+        self._base = units.bias(np.average(below, axis=0, weights=rows.weight).astype(float))
+        n_classes = len(self.classes_)
+        self._beginnings = class_mean_biases(units, below, rows.y, n_classes, rows.weight)
 
-    def _publish(self, rows: Block | None) -> None:
-        params, self._partition = self._params, None
-        if rows is not None:  # where annealing of the top begins
-            below = passed_up(params.layers, rows.X)
-            units = use.top_units(params, self._units())
-            self._base = units.bias(np.average(below, axis=0, weights=rows.weight).astype(float))
-            self._beginnings = beginnings(units, below, rows.y, len(self.classes_), rows.weight)
+    def _publish_weights(self) -> None:
+        """The attributes that hold what is learned."""
+        params = self._params
         self.recognition_weights_ = [layer.up for layer in params.layers]
         self.generative_weights_ = [layer.down for layer in params.layers]
         self.top_weights_ = params.top.weights
@@ -346,22 +391,188 @@ class DeepBeliefNetwork(
         if not hasattr(self, "_params"):
             return self._fit(X, y, None if classes is None else np.unique(classes), sample_weight)
         self._check_parameters()
-        rows, _ = gathered(self, X, y, sample_weight, reset=False, classes=self.classes_)
-        rows = self._visible_rows(weighted_rows(rows))
+        rows, _ = read_rows(self, X, y, sample_weight, reset=False, classes=self.classes_)
+        rows = to_visible(self._entries, weighted_rows(rows))
         seed, calls = self._stream
         self._stream, self._network = (seed, calls + 1), None
         rng = np.random.default_rng([seed % 2**63, 2**34, calls])
-        learner = UpDownLearner(
-            self._units(), Constant(self._fine_rate()), Constant(0.0), float(self.l2), (3,)
-        )
+        rate = Constant(self._fine_tune_rate())
+        learner = UpDownLearner(self._units(), rate, Constant(0.0), float(self.l2), (3,))
         params: BeliefParams = self._params.map(np.copy)
         state = BeliefState(params, params.map(np.zeros_like))
         order = rng.permutation(rows.n_rows)
         for i in range(0, rows.n_rows, self.batch_size):
             state = learner.step(state, take(rows, order[i : i + self.batch_size]), rng, Position())
         self._params = state.params
-        self._publish(rows)
+        self._learn_top_biases(rows)
+        self._publish_weights()
         return self
+
+    # ------------------------------------------------ units and rows
+
+    def transform(self, X: Any) -> Array:
+        """Expected units of the highest layer by one pass upward, (n_samples, hidden[-1])."""
+        check_is_fitted(self)
+        return map_visible_rows(self, X, partial(_features, self._network))
+
+    def reconstruct(self, X: Any) -> Array:
+        """Rows up to the highest layer and down again, by expectations."""
+        check_is_fitted(self)
+        return map_visible_rows(self, X, partial(_reconstruct, self._units(), self._entries))
+
+    # ------------------------------------------------ densities
+
+    def log_partition(
+        self,
+        method: str = "auto",
+        n_chains: int = 100,
+        n_temperatures: int | None = None,
+        random_state: Any = None,
+    ) -> LogPartition:
+        """ln Z of the machine at the top, with its standard error; see :class:`RBM`.
+
+        Parameters
+        ----------
+        method : {'auto', 'exact', 'ais'}, default='auto'
+        n_chains : int, default=100
+        n_temperatures : int, default=None
+        random_state : int, RandomState, Generator or None, default=None
+            None is the seed of the fit.
+
+        Returns
+        -------
+        LogPartition
+            ``value``, ``error`` (0 if exact) and ``ess``.
+        """
+        check_is_fitted(self)
+        return estimate_log_partition(
+            use.top_units(self._params, self._units()), self._params.top, self._base, method,
+            n_chains, n_temperatures,
+            self._stream[0] if random_state is None else seed_from(random_state),
+        )  # fmt: skip
+
+    def score_samples(self, X: Any, y: Any = None, n_draws: int = 10) -> Array:
+        """A lower bound of ln p(v) of each row, or of ln p(v, y).
+
+        Parameters
+        ----------
+        X : as in ``fit``
+        y : array-like of shape (n_samples,), optional
+            Known classes.
+        n_draws : int, default=10
+            Passes upward by which the expectation in the bound is estimated.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            E_q[ln p(v, h)] and the entropy of q, the pass upward; ln Z of the top is that of
+            ``log_partition()``, which is remembered.
+        """
+        check_is_fitted(self)
+        check_count("n_draws", n_draws)
+        v = map_visible_rows(self, X, return_visible)
+        codes = encode_known_labels(self, y, len(v))
+        if self._partition is None:
+            self._partition = self.log_partition()
+        params = self._params.astype(v.dtype)
+        found = [
+            use.bounds(
+                params, self._units(), v[i : i + TILE], self._partition.value,
+                self._stream[0] % 2**63, n_draws, None if codes is None else codes[i : i + TILE],
+            )
+            for i in range(0, len(v), TILE)
+        ]  # fmt: skip
+        return np.asarray(np.concatenate(found) - self._entries.log_scale)
+
+    # ------------------------------------------------ draws
+
+    def generate(
+        self,
+        label: Any = None,
+        n: int = 1,
+        n_steps: int = 200,
+        probabilities: bool = True,
+        random_state: Any = None,
+    ) -> Array:
+        """Rows of a class: the label is held while chains run at the top, then one pass down.
+
+        Parameters
+        ----------
+        label : class, or array of one for each row, optional
+            None leaves it to the chains.
+        n : int, default=1
+            Rows, each from a chain of its own.
+        n_steps : int, default=200
+            Steps of the chains, which begin at units drawn one by one from their means.
+        probabilities : bool, default=True
+            Expected columns given the units above them, rather than draws.
+        random_state : int, RandomState, Generator or None, default=None
+
+        Returns
+        -------
+        ndarray of shape (n, n_features)
+        """
+        return self._draw(label, n, n_steps, probabilities, random_state)[0]
+
+    def sample(
+        self, n_samples: int = 1, label: Any = None, n_steps: int = 200, random_state: Any = None
+    ) -> tuple[Array, Array | None]:
+        """Draw rows with their classes; see ``generate``.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        label : class, or array of one for each row, optional
+        n_steps : int, default=200
+        random_state : int, RandomState, Generator or None, default=None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,)
+            None without labels.
+        """
+        check_count("n_samples", n_samples)
+        X, labels = self._draw(label, n_samples, n_steps, False, random_state)
+        return X, self.classes_[labels.argmax(axis=1)] if labels.shape[1] else None
+
+    def _draw(
+        self, label: Any, n: int, n_steps: int, probabilities: bool, random_state: Any
+    ) -> tuple[Array, Array]:
+        """Rows, and their labels as 0/1 columns; for ``generate`` and ``sample``."""
+        check_is_fitted(self)
+        check_count("n", n)
+        check_count("n_steps", n_steps)
+        rng = np.random.default_rng(seed_from(random_state) % 2**63)
+        params = self._params
+        held = encode_wanted_label(self, label, n, params.top.dtype)
+        v, labels = use.dreamed(
+            params, self._units(), self._beginnings, held, n, n_steps, rng, probabilities
+        )
+        return self._entries.leave(v), labels
+
+    # ------------------------------------------------ classes
+
+    def _log_probabilities(self, X: Any) -> Array:
+        """What ``predict`` and ``predict_proba`` go by."""
+        check_is_fitted(self)
+        return map_visible_rows(self, X, partial(_log_label_shares, self._network))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy, where ``y`` is given and the fit had labels; else the mean bound of ln p(v).
+
+        Rows whose label is unknown, as in ``fit``, do not count.
+
+        Parameters
+        ----------
+        X, y
+            As in ``fit``.
+        sample_weight : array-like of shape (n_samples,), optional
+        """
+        check_is_fitted(self)
+        if y is None or not len(self.classes_):
+            return float(np.average(self.score_samples(X), weights=sample_weight))
+        return score_accuracy(self, X, y, sample_weight)
 
     # ------------------------------------------------ scikit-learn
 
@@ -371,9 +582,7 @@ class DeepBeliefNetwork(
         given = (*sizes, top[1])
         if given != tuple(self.hidden) or self._params.n_features != self.n_features_in_:
             raise ValueError("parameters of another shape than the settings declare")
-        partition = self._partition
-        self._publish(None)
-        self._partition = partition
+        self._publish_weights()
 
     @property
     def _n_features_out(self) -> int:
@@ -381,3 +590,20 @@ class DeepBeliefNetwork(
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_params")
+
+
+def _features(network: Network | None, params: BeliefParams, v: Array) -> Array:
+    if network is None:
+        return use.features(params, v)
+    return np.asarray(activations(network.cast(v.dtype), v)[-1])
+
+
+def _log_label_shares(network: Network | None, params: BeliefParams, v: Array) -> Array:
+    if network is not None:
+        return log_probabilities(network.cast(v.dtype), v)
+    scores = use.scores(params, v)
+    return np.asarray(scores - normalise(scores)[0][:, None])
+
+
+def _reconstruct(units: Units, entries: Entries, params: BeliefParams, v: Array) -> Array:
+    return entries.leave(use.reconstructed(params, units, v))

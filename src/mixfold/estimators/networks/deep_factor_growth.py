@@ -1,9 +1,8 @@
-"""Greedy growth of a stack: each layer factorises the sources of the one below."""
+"""Layers of a DeepFactorNetwork, grown one after the other, and where a fit of them stands."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +11,6 @@ import numpy as np
 from mixfold.contracts import Array, record
 from mixfold.engine.checkpoints import Checkpoint
 from mixfold.engine.progress import Progress
-from mixfold.estimators.networks.deep_factor_files import packed, unpacked
 from mixfold.estimators.networks.deep_factor_rows import TrainingRows
 from mixfold.estimators.networks.matrix_factorization import MatrixFactorization
 from mixfold.models.networks.use import StackParams
@@ -65,6 +63,7 @@ class Fitting:
 
     @property
     def time_left(self) -> float | None:
+        """Seconds for the next layer; None without a limit."""
         if self.stopped:
             return NO_TIME
         if not np.isfinite(self.deadline):
@@ -75,38 +74,45 @@ class Fitting:
     def is_over(self) -> bool:
         return time.monotonic() >= self.deadline
 
+    def offer(self, grown: Grown) -> None:
+        """Store where the fit stands, if there is a checkpoint and its time has come."""
+        if self.checkpoint is not None:
+            self.checkpoint.offer(grown)
 
-def grow(
-    fitting: Fitting, plans: list[LayerPlan], grown: Grown, classes: Array,
-    tell: Callable[[Grown], None],
-) -> tuple[list[MatrixFactorization], Grown]:  # fmt: skip
-    """All layers, those that a stored fit has already among them."""
-    layers = [unpacked(one) for one in grown.layers]
+
+def grow_layers(
+    fitting: Fitting, plans: list[LayerPlan], grown: Grown, classes: Array
+) -> tuple[list[MatrixFactorization], Grown]:
+    """All layers, those that a stored fit has already among them.
+
+    Each is a factorisation of the sources of the one below.
+    """
+    layers = [unpack_layer(one) for one in grown.layers]
     sources = grown.sources
     for number in range(len(layers), len(plans)):
         fitting.progress.say(
             f"layer {number + 1} of {len(plans)}: {plans[number].size} sources", due=True
         )
-        layer = _layer(fitting, plans[number], number)
+        layer = _make_layer(fitting, plans[number], number)
         X = fitting.rows.source if sources is None else sources
         weight = None if sources is None else fitting.rows.weight
         labels = fitting.rows.labels if plans[number].supervised else None
-        layers.append(_named(layer.fit(X, labels, sample_weight=weight), classes))
+        layers.append(_name_classes(layer.fit(X, labels, sample_weight=weight), classes))
         sources = layer.transform(X).astype(np.float64)
         reason = layer.stop_reason_ if layer.stop_reason_ in ("time_budget", "interrupted") else ""
         fitting.stopped = fitting.stopped or bool(reason)
         grown = replace(
             grown,
-            layers=(*grown.layers, packed(layer)),
+            layers=(*grown.layers, pack_layer(layer)),
             sources=sources,
             reason=grown.reason or reason,
         )
         if not grown.reason:
-            tell(grown)
+            fitting.offer(grown)
     return layers, grown
 
 
-def _named(layer: MatrixFactorization, classes: Array) -> MatrixFactorization:
+def _name_classes(layer: MatrixFactorization, classes: Array) -> MatrixFactorization:
     """The layer, which has learned class numbers, with the classes themselves."""
     if layer._target is not None:
         layer._target = replace(layer._target, classes=classes)
@@ -114,7 +120,7 @@ def _named(layer: MatrixFactorization, classes: Array) -> MatrixFactorization:
     return layer
 
 
-def _layer(fitting: Fitting, plan: LayerPlan, number: int) -> MatrixFactorization:
+def _make_layer(fitting: Fitting, plan: LayerPlan, number: int) -> MatrixFactorization:
     key = np.random.SeedSequence([fitting.seed % 2**63, 11, number])
     # a layer on top of one that was cut short is not to be gone on with
     file = None if fitting.stopped else fitting.checkpoint
@@ -130,7 +136,7 @@ def _layer(fitting: Fitting, plan: LayerPlan, number: int) -> MatrixFactorizatio
     )  # fmt: skip
 
 
-def stack_of(layers: list[MatrixFactorization]) -> StackParams:
+def stack_layers(layers: list[MatrixFactorization]) -> StackParams:
     """The layers as they infer their sources."""
     encoders = [layer._encoder() for layer in layers]
     return StackParams(
@@ -139,9 +145,24 @@ def stack_of(layers: list[MatrixFactorization]) -> StackParams:
     )  # fmt: skip
 
 
-def with_stack(layers: list[MatrixFactorization], stack: StackParams) -> list[MatrixFactorization]:
+def put_stack_into_layers(
+    layers: list[MatrixFactorization], stack: StackParams
+) -> list[MatrixFactorization]:
     """The layers with codebooks and classifiers of a stack that was trained jointly."""
     for layer, trained in zip(layers, stack.layers, strict=True):
         layer._params = replace(layer._params, layer=trained)
         layer._publish_params()
     return layers
+
+
+# ------------------------------------------------ layers in files
+
+
+def pack_layer(layer: MatrixFactorization) -> dict[str, Any]:
+    """A fitted layer as values that a file can hold."""
+    return {"parameters": layer._plain_parameters(), "state": layer._state()}
+
+
+def unpack_layer(tree: dict[str, Any]) -> MatrixFactorization:
+    """The layer that was packed."""
+    return MatrixFactorization._from_state(tree)

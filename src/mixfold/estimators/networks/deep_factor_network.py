@@ -3,18 +3,80 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
+import numpy as np
+from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_array, check_is_fitted
 
-from mixfold.contracts import Array
-from mixfold.estimators.networks.deep_factor_fit import DeepFitting
-from mixfold.estimators.networks.deep_factor_rows import training_rows
+from mixfold.contracts import Array, Block
+from mixfold.engine.progress import Progress
+from mixfold.engine.random import seed_from
+from mixfold.estimators.mixtures.answers import shaped
+from mixfold.estimators.networks.class_labels import (
+    ClassPredictionMixin,
+    find_class_numbers,
+    has_classes,
+    score_accuracy,
+)
+from mixfold.estimators.networks.deep_factor_growth import (
+    Fitting,
+    Grown,
+    LayerPlan,
+    grow_layers,
+    pack_layer,
+    put_stack_into_layers,
+    stack_layers,
+    unpack_layer,
+)
+from mixfold.estimators.networks.deep_factor_priors import (
+    TopSources,
+    draw_sources,
+    fit_class_prior,
+    keep_top_sources,
+    search_sources,
+)
+from mixfold.estimators.networks.deep_factor_rows import read_training_rows
+from mixfold.estimators.networks.deep_factor_tuning import (
+    Tuned,
+    TuningPlan,
+    tune_jointly,
+    tune_recognition,
+)
 from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell.base import DegenerateWarning, MixfoldEstimator, warn
+from mixfold.estimators.shell.constraints import check_count
+from mixfold.estimators.shell.fitting import checkpoint_of
 from mixfold.math.links import LINKS
-from mixfold.models.networks.records import check_network
+from mixfold.models.networks.factorization.model import dense_rows
+from mixfold.models.networks.factorization.use import ResidualSums
+from mixfold.models.networks.joint import Penalties
+from mixfold.models.networks.recognition import log_probabilities
+from mixfold.models.networks.records import Network, check_network
+from mixfold.models.networks.use import (
+    StackParams,
+    class_log_probabilities,
+    filled,
+    rows_of,
+    sources_of,
+)
 
+# what is said of a fit that ended for these reasons
+_STOPPED = {
+    "time_budget": "time_budget was used up",
+    "interrupted": "the fit was interrupted",
+}
+# where the search for a class ends, if keep is not given
+STOP = 0.9
+# draws for each row that is kept, at most
+MOST_DRAWS = 50
 _SIZES = rule.Rule(
     "a tuple of ints >= 1, from the layer next to the data to the top",
     lambda v: isinstance(v, tuple | list) and bool(v) and all(rule.integer(1).holds(n) for n in v),
@@ -28,7 +90,9 @@ def _each(one: rule.Rule) -> rule.Rule:
     )
 
 
-class DeepFactorNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DeepFitting):
+class DeepFactorNetwork(
+    ClassPredictionMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstimator
+):
     """Layers of sources, each of which generates the one below; features, classifier, generator.
 
         S_0 = X,   S_{l-1} = f(S_l) A_l + b_l + noise,   P(class | S_L) = softmax(f(S_L) V + v)
@@ -82,7 +146,7 @@ class DeepFactorNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DeepF
     batch_size : int, default=100
         Rows of a step of Adam.
     max_epochs : int, default=30
-        Rows of a step of Adam.
+        Passes of Adam over the labelled rows.
     validation_fraction : float, default=0.1
         Share of the labelled rows by which Adam judges itself; the best epoch is kept. None: no
         rows are held out.
@@ -181,6 +245,14 @@ class DeepFactorNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DeepF
         "stop_reason_", "n_iter_",
     )  # fmt: skip
 
+    # the layers as one, by which rows are answered for
+    _stack: StackParams
+    # sources of labelled rows that priors are fitted to
+    _top: TopSources | None
+    # the seed of the fit, and an unused number
+    _stream: tuple[int, int]
+    _dtype: str
+
     def __init__(
         self,
         hidden: tuple[int, ...] = (100, 50),
@@ -257,22 +329,357 @@ class DeepFactorNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DeepF
         """
         began = time.monotonic()
         self._check_parameters()
-        plans = self._plans()
+        plans = self._layer_plans()
         self._check_layer_options()
-        self._warn_of_lines()
-        rows, self.classes_ = training_rows(self, X, y, sample_weight)
-        self._fit(rows, plans, began)
+        self._warn_if_layers_collapse()
+        rows, self.classes_ = read_training_rows(self, X, y, sample_weight)
+        # from the beginning, or from where the checkpoint stands
+        checkpoint, saved = checkpoint_of(self), None
+        if checkpoint is not None:
+            saved = checkpoint.read()
+            checkpoint.compare(saved, rows.fingerprint())
+        seed = seed_from(self.random_state) if saved is None else saved.seed
+        budget = float("inf") if self.time_budget is None else self.time_budget
+        progress = Progress(int(self.verbose), self.verbose_interval)
+        options = self._shared_options()
+        fitting = Fitting(rows, seed, began + budget, progress, checkpoint, options)
+        grown: Grown = saved or Grown(seed)
+        if checkpoint is not None:
+            checkpoint.write(grown)  # the seed, which layers that are gone on with must share
+        with progress:
+            # the layers, one after the other
+            layers, grown = grow_layers(fitting, plans, grown, self.classes_)
+            self.layers_, self._stack = layers, stack_layers(layers)
+            self.network_: Network | None = None
+            self.loss_curve_: list[float] = []
+            self.stop_reason_ = grown.reason or layers[-1].stop_reason_
+            self.n_iter_ = sum(layer.n_iter_ for layer in layers)
+            self._dtype, self._stream = rows.source.dtype.name, (seed, 0)
+            self.__dict__.pop("_priors", None)
+            # all of them together, unless the time is up
+            tuned = None if grown.reason else self._tune(fitting, grown)
+            if tuned is not None:
+                self.loss_curve_, self.stop_reason_ = list(tuned.curve), tuned.reason
+                self.n_iter_ += tuned.n_iter
+            # sources of labelled rows, for the priors of generate
+            self._top = None
+            if rows.labels is not None and grown.sources is not None:
+                known = rows.labelled
+                moved = None if tuned is None else tuned.top
+                sources = grown.sources[known] if moved is None else moved
+                labels, weight = rows.labels[known], rows.weights[known]
+                self._top = keep_top_sources(sources, labels, weight, grown.seed)
+        if checkpoint is not None:
+            checkpoint.finish(replace(grown, reason=self.stop_reason_))
+        if self.stop_reason_ in _STOPPED:
+            what = _STOPPED[self.stop_reason_]
+            warn(f"{what}; what was learned so far is kept", ConvergenceWarning)
         return self
-
-    # ------------------------------------------------ scikit-learn
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.hidden[-1])
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, then transform the same rows (without their labels)."""
         return self.fit(X, y, sample_weight).transform(X)
+
+    def _tune(self, fitting: Fitting, grown: Grown) -> Tuned | None:
+        """Train all layers together; what comes out takes its place in the estimator."""
+        if self.fine_tune is None:
+            return None
+        if self.fine_tune == "recognition":
+            if not fitting.rows.labelled.any():
+                return None
+            plan, n_classes = self._tuning_plan(), len(self.classes_)
+            tuned = tune_recognition(fitting, self._stack, n_classes, plan, grown)
+            self.network_ = tuned.result
+            return tuned
+        gamma = self._per_layer("gamma")[-1]
+        alpha, beta = self._per_layer("alpha"), self._per_layer("beta")
+        tuned = tune_jointly(
+            fitting, self._stack, self.fine_tune, Penalties(alpha, beta, gamma), self.max_iter,
+            self.tol, grown,
+        )  # fmt: skip
+        self._stack = tuned.result
+        self.layers_ = put_stack_into_layers(self.layers_, self._stack)
+        return tuned
+
+    # ------------------------------------------------ what the parameters mean
+
+    def _per_layer(self, name: str) -> tuple[Any, ...]:
+        """A parameter that is one value for all layers, or one for each."""
+        value, depth = getattr(self, name), len(self.hidden)
+        if not isinstance(value, tuple | list):
+            return (value if value is None else float(value),) * depth
+        if len(value) != depth:
+            raise ValueError(
+                f"The {name!r} parameter of DeepFactorNetwork must be one value, or one for each "
+                f"of the {depth} layers of hidden={self.hidden}. Got {value!r} instead."
+            )
+        return tuple(None if one is None else float(one) for one in value)
+
+    def _layer_plans(self) -> list[LayerPlan]:
+        """Settings of each layer, from the one next to the data."""
+        depth = len(self.hidden)
+        kinds: list[Any] = ["auto" if self.supervised == "each" else False] * depth
+        kinds[-1] = "auto" if self.supervised else "after"
+        parts = (self._per_layer(name) for name in ("alpha", "beta", "gamma", "sigma2"))
+        return [
+            LayerPlan(int(size), *each)
+            for size, *each in zip(self.hidden, *parts, kinds, strict=True)
+        ]
+
+    def _shared_options(self) -> dict[str, Any]:
+        """What all layers share."""
+        common = ("link", "verbose", "verbose_interval", "executor", "n_jobs")
+        return {**{name: getattr(self, name) for name in common}, **(self.layer_options or {})}
+
+    def _tuning_plan(self) -> TuningPlan:
+        """How the recognition network is trained."""
+        names = TuningPlan.__dataclass_fields__
+        return TuningPlan(**{name: getattr(self, name) for name in names})
+
+    def _check_layer_options(self) -> None:
+        """Training of the whole by 'decoder' or 'map' keeps neither signs nor missing biases."""
+        options = self.layer_options or {}
+        kept = [name for name in ("nonneg_codebook", "nonneg_classifier") if options.get(name)]
+        kept += [] if options.get("fit_bias", True) else ["fit_bias"]
+        if kept and self.fine_tune in ("decoder", "map"):
+            raise ValueError(
+                f"layer_options[{kept[0]!r}]={options[kept[0]]!r} is not kept by "
+                f"fine_tune={self.fine_tune!r}; use fine_tune='recognition' or None"
+            )
+
+    def _warn_if_layers_collapse(self) -> None:
+        """Layers without a map between them are one."""
+        if self.link == "identity" and len(self.hidden) > 1:
+            warn(
+                f"layers of link='identity' collapse into one: hidden={self.hidden} can say no "
+                f"more than one layer of {min(self.hidden)} sources; set link='tanh', or one size",
+                DegenerateWarning,
+            )
+
+    # ------------------------------------------------ sources and rows
+
+    def _layer_number(self, layer: Any) -> int:
+        """The number of a layer, counted from 1; None is the top."""
+        depth = len(self._stack.layers)
+        if layer is None:
+            return depth
+        if not isinstance(layer, int | np.integer) or not 1 <= layer <= depth:
+            raise ValueError(
+                f"layer must be a number from 1 (next to the data) to {depth} (the top), or None "
+                f"for the top; got {layer!r}"
+            )
+        return int(layer)
+
+    def transform(self, X: Any, layer: int | None = None) -> Array:
+        """Sources of the rows, inferred without labels.
+
+        Parameters
+        ----------
+        X : as in ``fit``
+        layer : int, default=None
+            1 is the layer next to the data; None the top.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, size of the layer)
+        """
+        check_is_fitted(self)
+        return self._stacked(X, partial(_infer_sources, self._stack, self._layer_number(layer)))
+
+    def inverse_transform(self, S: Any, layer: int | None = None) -> Array:
+        """Rows at given sources, through all maps below.
+
+        Parameters
+        ----------
+        S : array-like of shape (n_samples, size of the layer)
+        layer : int, default=None
+            Of which layer they are; None: the top.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        depth = self._layer_number(layer)
+        S = check_array(S, dtype=[np.float64, np.float32])
+        size = self._stack.layers[depth - 1].n_codes
+        if S.shape[1] != size:
+            raise ValueError(
+                f"S must have one column for each of the {size} sources of layer {depth}, got "
+                f"{S.shape[1]}"
+            )
+        return rows_of(self._stack, S.astype(np.float64), depth).astype(self._dtype)
+
+    def reconstruct(self, X: Any, layer: int | None = None) -> Array:
+        """Rows as the sources of a layer (None: the top) give them back, missing entries too."""
+        check_is_fitted(self)
+        return self._stacked(X, partial(_reconstruct, self._stack, self._layer_number(layer)))
+
+    def reconstruction_error(
+        self, X: Any, layer: int | None = None, sample_weight: Any = None
+    ) -> float:
+        """Half the squared error of a row, the mean over rows; missing entries do not count."""
+        check_is_fitted(self)
+        source = self._open(X, reset=False, weight=sample_weight)
+        task = partial(_residuals, self._stack, self._layer_number(layer))
+        sums = self._executor(source).map_reduce(task, source)
+        return 0.5 * sums.squares / sums.weight
+
+    # ------------------------------------------------ classes
+
+    def _log_probabilities(self, X: Any) -> Array:
+        """By the network if there is one, else by the sources of the top."""
+        check_is_fitted(self)
+        return self._stacked(X, partial(_log_classes, self._stack, self.network_))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy of the classes; without classes, or y, minus ``reconstruction_error``.
+
+        Rows whose label is unknown, as in ``fit``, do not count.
+        """
+        check_is_fitted(self)
+        if y is None or not len(self.classes_):
+            return -self.reconstruction_error(X, sample_weight=sample_weight)
+        return score_accuracy(self, X, y, sample_weight)
+
+    @available_if(has_classes)
+    def prototypes(self) -> Array:
+        """What each class weighs in the columns, V'A_L ... A_1, (n_classes, n_features)."""
+        check_is_fitted(self)
+        out = self._stack.layers[-1].head()[0].T
+        for layer in self._stack.layers[::-1]:
+            out = out @ layer.codebook
+        return np.asarray(out)
+
+    # ------------------------------------------------ sparsity
+
+    def sparsity(
+        self, X: Any = None, t: float = 0.05, relative: bool = True
+    ) -> list[dict[str, dict[str, float]]]:
+        """How sparse sources, codebook and classifier of each layer are.
+
+        Parameters
+        ----------
+        X : as in ``fit``, default=None
+            Rows whose sources are looked at; None: sources are left out.
+        t : float, default=0.05
+            Entries less than this are small.
+        relative : bool, default=True
+            t is a share of the largest entry of a row; otherwise it is absolute.
+
+        Returns
+        -------
+        list of dict
+            As :meth:`MatrixFactorization.sparsity`, from the lowest layer to the top.
+        """
+        check_is_fitted(self)
+        below, out = X, []
+        for number, layer in enumerate(self.layers_):
+            out.append(layer.sparsity(below, t, relative))
+            below = None if X is None else self.transform(X, number + 1)
+        return out
+
+    # ------------------------------------------------ generated rows
+
+    @available_if(has_classes)
+    def generate(
+        self,
+        label: Any,
+        n: int = 1,
+        prior: str = "mixture",
+        keep: float | None = None,
+        random_state: Any = None,
+    ) -> Array:
+        """New rows of a class.
+
+        Parameters
+        ----------
+        label : class
+        n : int, default=1
+        prior : {'mixture', 'gaussian', 'laplace', 'prototype'}, default='mixture'
+            Where the sources of the top come from. 'mixture' and 'gaussian' are drawn from a
+            mixture of factor analysers, or one Gaussian, that is fitted to the sources of the
+            training rows of the class. 'laplace' is drawn from the Laplace prior of all classes
+            and then moved down -ln P(class | s) + alpha |s| until the class is probable enough:
+            such rows tell a class from the others rather than look like it. 'prototype' moves
+            from zero in this way, so that all rows are equal.
+        keep : float, default=None
+            Draw anew what the model does not give the class with more than this probability; of
+            'laplace' and 'prototype' where the search ends (None: 0.9).
+        random_state : int, RandomState, Generator or None, default=None
+
+        Returns
+        -------
+        ndarray of shape (n, n_features)
+        """
+        check_is_fitted(self)
+        number = int(find_class_numbers(np.atleast_1d(np.asarray(label)), self.classes_)[0])
+        _check_generation(n, prior, keep)
+        rng = np.random.default_rng(seed_from(random_state) % 2**63)
+        if prior in ("laplace", "prototype"):
+            stop = STOP if keep is None else keep
+            top = search_sources(self._stack, self._top, number, n, prior, stop, rng)
+            return self.inverse_transform(top)
+        model = self._class_prior(number, prior)
+
+        def draw(size: int) -> Array:
+            return self.inverse_transform(draw_sources(model, size, int(rng.integers(2**62))))
+
+        return draw(n) if keep is None else self._choose_probable(draw, number, n, keep)
+
+    def _choose_probable(
+        self, draw: Callable[[int], Array], number: int, n: int, keep: float
+    ) -> Array:
+        """Rows that the model takes for their class; the most probable others if they are few."""
+        rows: list[Array] = []
+        chances: list[Array] = []
+        for _ in range(MOST_DRAWS):
+            rows.append(draw(n))
+            chances.append(np.exp(self._log_probabilities(rows[-1])[:, number]))
+            if sum(int((one > keep).sum()) for one in chances) >= n:
+                break
+        found, chance = np.concatenate(rows), np.concatenate(chances)
+        good = np.flatnonzero(chance > keep)
+        if len(good) < n:
+            warn(
+                f"only {len(good)} of {len(found)} draws of class "
+                f"{self.classes_.tolist()[number]!r} have a probability above keep={keep}; the "
+                "most probable others are given, too. Lower keep",
+                DegenerateWarning,
+            )
+            good = np.argsort(-chance, kind="stable")
+        return np.asarray(found[good[:n]])
+
+    def _class_prior(self, number: int, prior: str) -> Any:
+        """The model of the sources of a class, fitted when it is first asked for."""
+        known: dict[tuple[int, str], Any] = self.__dict__.setdefault("_priors", {})
+        if (number, prior) not in known:
+            assert self._top is not None
+            known[number, prior] = fit_class_prior(self._top, number, prior, self._stream[0])
+        return known[number, prior]
+
+    # ------------------------------------------------ files
+
+    def _state(self) -> dict[str, Any]:
+        """What a file holds: the layers inside it."""
+        return {**super()._state(), "layers": [pack_layer(layer) for layer in self.layers_]}
+
+    @classmethod
+    def _from_state(cls, tree: dict[str, Any]) -> Self:
+        state = dict(tree["state"])
+        layers = [unpack_layer(one) for one in state.pop("layers")]
+        estimator = super()._from_state({**tree, "state": state})
+        estimator.layers_ = layers
+        estimator._check_layers()
+        return estimator
+
+    def _check_layers(self) -> None:
+        """Refuse layers that do not fit each other."""
+        width = self.n_features_in_
+        for number, layer in enumerate(self.layers_):
+            if layer.n_features_in_ != width:
+                raise ValueError(f"layer {number + 1} does not fit the one below")
+            width = layer.n_components
 
     def _check_state(self) -> None:
         sizes = tuple(layer.n_codes for layer in self._stack.layers)
@@ -282,6 +689,12 @@ class DeepFactorNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DeepF
             check_network(self.network_)
             if self.network_.n_classes != len(self.classes_):
                 raise ValueError("the network has not one output for each class")
+
+    # ------------------------------------------------ scikit-learn
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.hidden[-1])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -294,3 +707,43 @@ class DeepFactorNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DeepF
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_stack") and hasattr(self, "layers_")
+
+
+def _infer_sources(params: StackParams, depth: int, block: Block) -> Array:
+    if params.reading == "layers":
+        params = params.below(depth)
+    return shaped(sources_of(params, dense_rows(block.X))[depth - 1], block)
+
+
+def _decode(params: StackParams, depth: int, X: Array) -> Array:
+    part = params.below(depth) if params.reading == "layers" else params
+    return rows_of(params, sources_of(part, X)[depth - 1], depth)
+
+
+def _reconstruct(params: StackParams, depth: int, block: Block) -> Array:
+    return shaped(_decode(params, depth, dense_rows(block.X)), block)
+
+
+def _residuals(params: StackParams, depth: int, block: Block) -> ResidualSums:
+    X = dense_rows(block.X)
+    rest = X - _decode(params, depth, X)
+    rest[np.isnan(rest)] = 0.0
+    weight = block.weights()
+    return ResidualSums(float(weight @ (rest**2).sum(axis=1)), float(weight.sum()))
+
+
+def _log_classes(params: StackParams, network: Network | None, block: Block) -> Array:
+    if network is None:
+        top = sources_of(params, dense_rows(block.X))[-1]
+        return shaped(class_log_probabilities(params, top), block)
+    X = block.X if sparse.issparse(block.X) else filled(params, block.X)
+    return shaped(log_probabilities(network.cast(X.dtype), X), block)
+
+
+def _check_generation(n: Any, prior: Any, keep: Any) -> None:
+    check_count("n", n)
+    names = ("mixture", "gaussian", "laplace", "prototype")
+    if prior not in names:
+        raise ValueError(f"prior must be one of {', '.join(map(repr, names))}; got {prior!r}")
+    if keep is not None and not 0 <= keep < 1:
+        raise ValueError(f"keep must be a probability, at least 0 and less than 1; got {keep!r}")

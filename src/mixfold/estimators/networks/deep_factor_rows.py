@@ -1,4 +1,4 @@
-"""Rows of a stack of layers: visited where they are, with classes and weights in memory."""
+"""Rows of a DeepFactorNetwork: visited where they are, with classes and weights in memory."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from scipy import sparse
 
 from mixfold.contracts import Array, Block, Source
 from mixfold.engine.sources import open_source
-from mixfold.engine.sources.targets import OutputSource, sides_beside, split_target
-from mixfold.estimators.networks.rbm_rows import class_codes
+from mixfold.engine.sources.targets import sides_beside, split_target
+from mixfold.estimators.networks.class_labels import encode_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,10 @@ class TrainingRows:
 
     @property
     def weights(self) -> Array:
+        """One for each row, also where none were given."""
         return np.ones(self.n_rows) if self.weight is None else self.weight
 
-    def with_labels(self) -> Source:
-        return self.source if self.labels is None else OutputSource(self.source, self.labels)
-
-    def gathered(self) -> Any:
+    def gather(self) -> Any:
         """All rows in memory, as they are: dense or CSR."""
         parts = [block.X for block in self.source.blocks()]
         if sparse.issparse(parts[0]):
@@ -56,12 +54,12 @@ class TrainingRows:
         return mark
 
 
-def training_rows(owner: Any, X: Any, y: Any, weight: Any) -> tuple[TrainingRows, Array]:
+def read_training_rows(estimator: Any, X: Any, y: Any, weight: Any) -> tuple[TrainingRows, Array]:
     """What ``fit`` was given, and the classes: none without y."""
     if isinstance(y, str):
         y, columns = split_target(X, y, weight)
         X, weight = open_source(X, columns=columns, weight=weight), None
-    source = owner._open(X, reset=True, weight=weight, min_rows=2)
+    source = estimator._open(X, reset=True, weight=weight, min_rows=2)
     if y is None and isinstance(X, Source):
         y = sides_beside(X).y
     blocks = [(block.n_rows, block.weight) for block in source.blocks()]
@@ -69,7 +67,7 @@ def training_rows(owner: Any, X: Any, y: Any, weight: Any) -> tuple[TrainingRows
     weights = None if blocks[0][1] is None else np.concatenate([w for _, w in blocks])
     if y is None:
         return TrainingRows(source, None, weights, n_rows), np.zeros(0, np.int64)
-    labels, classes = class_codes(y, n_rows, weights, None)
+    labels, classes = encode_labels(y, n_rows, weights, None)
     if not len(classes):
         raise ValueError(
             "y has no known entry (among the rows of positive weight): every one is NaN, None or, "
@@ -83,7 +81,7 @@ def training_rows(owner: Any, X: Any, y: Any, weight: Any) -> tuple[TrainingRows
     return TrainingRows(source, labels, weights, n_rows), classes
 
 
-def labelled_block(rows: TrainingRows, X: Any) -> Block:
+def take_labelled(rows: TrainingRows, X: Any) -> Block:
     """The labelled rows of X, complete, as one block."""
     known = rows.labelled
     assert rows.labels is not None

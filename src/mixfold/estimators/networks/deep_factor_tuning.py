@@ -1,8 +1,12 @@
-"""Training of a whole stack as a recognition network: from its codebooks to its classes."""
+"""Training of all layers of a DeepFactorNetwork together.
+
+``tune_recognition`` is fine_tune='recognition': a feed-forward network, from the codebooks to the
+classes. ``tune_jointly`` is 'map' and 'decoder': the layers themselves, with their sources.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,25 +18,30 @@ from mixfold.engine.epochs import EpochPlan, Training, split_rows, train
 from mixfold.engine.executors import resolve_executor
 from mixfold.engine.sources import open_source
 from mixfold.estimators.networks.deep_factor_growth import Fitting, Grown
-from mixfold.estimators.networks.deep_factor_rows import labelled_block
+from mixfold.estimators.networks.deep_factor_rows import take_labelled
 from mixfold.math.frame import Frame
 from mixfold.math.rates import Linear
+from mixfold.math.softmax_regression import LabelledRows, improve_by_rows
 from mixfold.models.networks.adam import Adam, AdamState, adam_state
 from mixfold.models.networks.coordinates import coordinates_of, entered, left
+from mixfold.models.networks.factorization.model import dense_rows
+from mixfold.models.networks.factorization.records import Layer
+from mixfold.models.networks.joint import Joint, Penalties, fit_jointly
 from mixfold.models.networks.quasi_newton import minimise
 from mixfold.models.networks.recognition import activations, block_sums, objective, penalised
 from mixfold.models.networks.records import Network, from_vector, to_vector
+from mixfold.models.networks.settle import climb_layers
 from mixfold.models.networks.starts import Spread, block_spread, stacked_start
-from mixfold.models.networks.use import StackParams, filled
+from mixfold.models.networks.use import StackParams, filled, sources_of
 
 # from so many entries on the network is trained in single precision
-SINGLE = 10**6
+SINGLE_ENTRIES = 10**6
 # rows up to which all of them make one step
 ALL_ROWS = 20_000
-# steps of the classifier alone, on top of the codebooks
-HEAD_STEPS = 60
-
-Tell = Callable[[Grown], None]
+# steps of the classifier alone: on top of the codebooks, where a network begins
+NETWORK_HEAD_STEPS = 60
+# and on sources that are inferred without labels, where joint training has ended
+JOINT_HEAD_STEPS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,26 +75,14 @@ class Tuned:
     top: Array | None = None
 
 
-def recognition_rows(fitting: Fitting, stack: StackParams) -> tuple[Block, Frame]:
-    """Labelled rows in memory, missing entries as the first layer reconstructs them.
-
-    They are in the coordinates in which a network is trained, which are given, too.
-    """
-    X = fitting.rows.gathered()
-    if isinstance(X, np.ndarray):
-        X = filled(stack, X)
-    block = labelled_block(fitting.rows, X)
-    single = block.X.shape[0] * block.X.shape[1] >= SINGLE
-    frame = coordinates_of(block.X, block.weights())
-    kind = np.dtype(np.float32) if single else block.X.dtype
-    return replace(block, X=entered(frame, block.X, kind)), frame
+# ------------------------------------------------ a recognition network
 
 
 def tune_recognition(
-    fitting: Fitting, stack: StackParams, n_classes: int, plan: TuningPlan, grown: Grown, tell: Tell
+    fitting: Fitting, stack: StackParams, n_classes: int, plan: TuningPlan, grown: Grown
 ) -> Tuned:
     """A network that undoes the stack, trained to tell the classes."""
-    block, frame = recognition_rows(fitting, stack)
+    block, frame = _recognition_rows(fitting, stack)
     source = open_source(block.X, y=block.y, weight=block.weight)
     executor = resolve_executor(plan.executor, plan.n_jobs, source)
 
@@ -99,13 +96,27 @@ def tune_recognition(
     start = grown.tuning
     if start is None:
         codebooks = _codebooks(stack, frame)
-        start = with_head(stacked_start(codebooks, n_classes, spread), block, plan.l2)
-    keep = partial(_kept, grown, tell)
+        start = _fit_head(stacked_start(codebooks, n_classes, spread), block, plan.l2)
     if by_rows:
-        tuned = _by_all_rows(fitting, plan, start, sums, keep)
+        tuned = _by_all_rows(fitting, plan, start, sums, grown)
     else:
-        tuned = _by_batches(fitting, plan, start, block, keep)
+        tuned = _by_batches(fitting, plan, start, block, grown)
     return replace(tuned, result=left(frame, tuned.result))
+
+
+def _recognition_rows(fitting: Fitting, stack: StackParams) -> tuple[Block, Frame]:
+    """Labelled rows in memory, missing entries as the first layer reconstructs them.
+
+    They are in the coordinates in which a network is trained, which are given, too.
+    """
+    X = fitting.rows.gather()
+    if isinstance(X, np.ndarray):
+        X = filled(stack, X)
+    block = take_labelled(fitting.rows, X)
+    single = block.X.shape[0] * block.X.shape[1] >= SINGLE_ENTRIES
+    frame = coordinates_of(block.X, block.weights())
+    kind = np.dtype(np.float32) if single else block.X.dtype
+    return replace(block, X=entered(frame, block.X, kind)), frame
 
 
 def _codebooks(stack: StackParams, frame: Frame) -> list[tuple[Array, Array]]:
@@ -115,16 +126,14 @@ def _codebooks(stack: StackParams, frame: Frame) -> list[tuple[Array, Array]]:
     return [below, *((layer.codebook, layer.bias) for layer in above)]
 
 
-def _kept(grown: Grown, tell: Tell, state: Any) -> None:
-    tell(replace(grown, tuning=state))
-
-
-def with_head(network: Network, block: Block, l2: float) -> Network:
+def _fit_head(network: Network, block: Block, l2: float) -> Network:
     """The network with the best classifier on top of its units as they are."""
     codes = activations(network.cast(block.X.dtype), block.X)[-1]
     head = Network(network.weights[-1:], network.biases[-1:], network.units)
     rows = replace(block, X=np.asarray(codes))
-    found = minimise(lambda v: objective(head, v, rows, l2), to_vector(head), max_iter=HEAD_STEPS)
+    found = minimise(
+        lambda v: objective(head, v, rows, l2), to_vector(head), max_iter=NETWORK_HEAD_STEPS
+    )
     top = from_vector(head, found.point)
     return Network(
         (*network.weights[:-1], *top.weights), (*network.biases[:-1], *top.biases), network.units
@@ -133,8 +142,10 @@ def with_head(network: Network, block: Block, l2: float) -> Network:
 
 def _by_all_rows(
     fitting: Fitting, plan: TuningPlan, start: Network, sums: Callable[[Network], Any],
-    keep: Callable[[Network], None],
+    grown: Grown,
 ) -> Tuned:  # fmt: skip
+    """Quasi-Newton steps, each over all rows."""
+
     def function(vector: Array) -> tuple[float, Array]:
         network = from_vector(start, vector)
         return penalised(network, sums(network), plan.l2)
@@ -145,7 +156,7 @@ def _by_all_rows(
         if fitting.is_over:
             return "time_budget"
         if fitting.checkpoint is not None:
-            keep(from_vector(start, point.copy()))
+            fitting.offer(replace(grown, tuning=from_vector(start, point.copy())))
         return ""
 
     found = minimise(
@@ -155,8 +166,9 @@ def _by_all_rows(
 
 
 def _by_batches(
-    fitting: Fitting, plan: TuningPlan, start: Any, block: Block, keep: Callable[[Any], None]
+    fitting: Fitting, plan: TuningPlan, start: Any, block: Block, grown: Grown
 ) -> Tuned:
+    """Adam on mini-batches; ``start`` is a network, or a training to go on with."""
     rows, held = split_rows(block, plan.validation_fraction, fitting.seed)
     learner = Adam(Linear(plan.learning_rate, 0.01 * plan.learning_rate), plan.l2)
     epochs = EpochPlan(
@@ -170,8 +182,100 @@ def _by_batches(
         text += f"  validation {now.scores[-1]:.5f}" if now.scores else ""
         fitting.progress.say(text, due=True)
         if fitting.checkpoint is not None and not now.reason:
-            keep(now)
+            fitting.offer(replace(grown, tuning=now))
 
     done = train(learner, begun, rows, epochs, validation=held, watch=watch)
     state: AdamState = done.result
     return Tuned(state.network.cast(np.dtype(np.float64)), done.scores, done.reason, done.epoch)
+
+
+# ------------------------------------------------ layers and sources together
+
+
+def tune_jointly(
+    fitting: Fitting, stack: StackParams, reading: str, penalties: Penalties, max_iter: int,
+    tol: float, grown: Grown,
+) -> Tuned:  # fmt: skip
+    """The stack whose energy, under this reading, is lowest downhill of the greedy one."""
+    joint, labels, frame = _make_joint(fitting, replace(stack, reading=reading), penalties)
+    if grown.tuning is not None:
+        sources, layers = joint.unpack(grown.tuning)
+        joint = replace(joint, sources=sources, layers=layers)
+
+    def watch(n: int, value: float, point: Array) -> str:
+        due = n % fitting.progress.interval == 0
+        fitting.progress.say(f"{reading}  step {n}  energy {value:.6g}", due)
+        if fitting.is_over:
+            return "time_budget"
+        if fitting.checkpoint is not None:
+            fitting.offer(replace(grown, tuning=point.copy()))
+        return ""
+
+    _, layers, found = fit_jointly(joint, max_iter=max_iter, tol=tol, watch=watch)
+    layers = (_leave_frame(frame, layers[0]), *layers[1:])
+    trained, top = replace(stack, layers=layers, reading=reading), None
+    if labels is not None:
+        known = labels >= 0
+        rows = frame.leave(joint.X[known])
+        sources, weight = sources_of(trained, rows), joint.weight[known]
+        trained = _refit_classifiers(trained, sources, labels[known], weight, penalties.gamma)
+        top = sources[-1]
+    return Tuned(trained, found.trace, found.reason, found.n_iter, top)
+
+
+def _make_joint(
+    fitting: Fitting, stack: StackParams, penalties: Penalties
+) -> tuple[Joint, Array | None, Frame]:  # fmt: skip
+    """What is minimised, from where, for the rows of positive weight; and their labels.
+
+    Steps depend on units, the energy does not: it is minimised for rows in a frame.
+    """
+    weighs = fitting.rows.weights > 0
+    X = dense_rows(fitting.rows.gather())[weighs]
+    labels = None if fitting.rows.labels is None else fitting.rows.labels[weighs]
+    weight = fitting.rows.weights[weighs]
+    frame = coordinates_of(X, weight)
+    X, unit = frame.enter(X), float(frame.scale[0])
+    layers = (_enter_frame(frame, stack.layers[0]), *stack.layers[1:])
+    sigma2 = (stack.sigma2[0] / unit**2, *stack.sigma2[1:])
+    stack = replace(stack, layers=layers, sigma2=sigma2)
+    penalties = replace(penalties, beta=(penalties.beta[0] * unit, *penalties.beta[1:]))
+    energy = stack.energy()
+    start = climb_layers(stack.layers, stack.link, X, stack.alpha, stack.sigma2)
+    free = tuple(start[number] for number in energy.free(len(stack.layers)))
+    seen = labels if stack.layers[-1].classifier is not None else None
+    joint = Joint(energy, stack.link, penalties, X, seen, weight, stack.layers, free)
+    return joint, labels, frame
+
+
+def _enter_frame(frame: Frame, layer: Layer) -> Layer:
+    """The layer of rows in the frame, which has one unit for all columns."""
+    codebook, radius = layer.codebook / frame.scale, layer.radius / float(frame.scale[0])
+    return replace(layer, codebook=codebook, bias=frame.enter(layer.bias), radius=radius)
+
+
+def _leave_frame(frame: Frame, layer: Layer) -> Layer:
+    codebook, radius = layer.codebook * frame.scale, layer.radius * float(frame.scale[0])
+    return replace(layer, codebook=codebook, bias=frame.leave(layer.bias), radius=radius)
+
+
+def _refit_classifiers(
+    stack: StackParams, sources: Sequence[Array], labels: Array, weight: Array, gamma: float
+) -> StackParams:
+    """Classifiers fitted anew to sources that no label has moved, as those of new rows are."""
+    layers = [
+        _refit_classifier(layer, stack.link.value(source), labels, weight, gamma)
+        for layer, source in zip(stack.layers, sources, strict=True)
+    ]
+    return replace(stack, layers=tuple(layers))
+
+
+def _refit_classifier(
+    layer: Layer, phi: Array, labels: Array, weight: Array, gamma: float
+) -> Layer:
+    if layer.classifier is None:
+        return layer
+    first = np.vstack(layer.head())
+    part = LabelledRows(phi, labels, weight)
+    found = improve_by_rows(first, [part], gamma, False, JOINT_HEAD_STEPS)
+    return replace(layer, classifier=found[:-1], intercept=found[-1])

@@ -1,4 +1,7 @@
-"""What the parameters of a matrix factorisation mean: map, penalties, solver, start."""
+"""What the parameters of MatrixFactorization mean: map, penalties, solver, start, model.
+
+``settings`` is the estimator: only its parameters are read.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ INITS = ("auto", "pca", "nndsvd", "random")
 _LEAST_BALANCE = 1e-6
 
 
-def link_of(settings: Any) -> Link:
+def choose_link(settings: Any) -> Link:
     """The map, with codes from the centre on where sources may not be negative."""
     link = LINKS[settings.link]
     if settings.nonneg_sources and link.lower < link.centre:
@@ -76,7 +79,8 @@ def check_signs(settings: Any, link: Link, headed: bool) -> None:
         )
 
 
-def warn_of_void(settings: Any) -> None:
+def warn_if_penalty_is_void(settings: Any) -> None:
+    """Where sources may grow without bound, a penalty of the codebook alone says nothing."""
     if settings.link == "identity" and settings.beta > 0 and settings.alpha == 0:
         warn(
             "beta > 0 with alpha = 0 penalises nothing when link='identity': sources grow while "
@@ -99,7 +103,7 @@ class Start:
     left: float
 
 
-def start_of(
+def make_start(
     settings: Any, link: Link, source: Source, executor: Executor, pilot: Pilot, seed: int
 ) -> Start:
     """Principal axes of all rows, their non-negative counterpart, or random directions."""
@@ -143,7 +147,7 @@ def _axes(
     return Axes(found.mean, found.values, found.vectors, found.total_variance)
 
 
-def balance_of(settings: Any, start: Start, headed: bool) -> float:
+def choose_sigma2(settings: Any, start: Start, headed: bool) -> float:
     """sigma2: as given; 1 without labels; else the variance that the start leaves in an entry."""
     if settings.sigma2 is not None:
         return float(settings.sigma2)
@@ -151,14 +155,15 @@ def balance_of(settings: Any, start: Start, headed: bool) -> float:
     return max(start.left, least) or 1.0 if headed else 1.0
 
 
-def penalties_of(settings: Any, sigma2: float) -> Penalties:
+def make_penalties(settings: Any, sigma2: float) -> Penalties:
+    """Weights of the terms of E, and which parts are not negative."""
     return Penalties(
         float(settings.alpha), float(settings.beta), float(settings.gamma), sigma2,
         settings.nonneg_codebook, settings.nonneg_classifier, settings.fit_bias,
     )  # fmt: skip
 
 
-def radius_of(settings: Any, start: Start) -> float:
+def choose_codebook_norm(settings: Any, start: Start) -> float:
     """The bound of rows of the codebook: without it, or beta, alpha would be void."""
     if settings.codebook_norm is not None:
         return float(settings.codebook_norm)
@@ -167,7 +172,15 @@ def radius_of(settings: Any, start: Start) -> float:
     return float("inf")
 
 
-def headed_layer(layer: Layer, shares: Array, positive: bool) -> Layer:
+def bound_codebook(settings: Any, start: Start) -> Layer:
+    """The first layer, with the bound of its rows, which it keeps."""
+    radius = choose_codebook_norm(settings, start)
+    norms = np.linalg.norm(start.layer.codebook, axis=1, keepdims=True)
+    codebook = start.layer.codebook * np.minimum(1.0, radius / np.maximum(norms, 1e-300))
+    return replace(start.layer, codebook=codebook, radius=radius)
+
+
+def add_classifier(layer: Layer, shares: Array, positive: bool) -> Layer:
     """With a classifier that knows the shares of the classes alone."""
     intercept = np.log(np.maximum(shares, 1e-12))
     classifier = np.zeros((layer.n_codes, len(shares)))
@@ -177,19 +190,22 @@ def headed_layer(layer: Layer, shares: Array, positive: bool) -> Layer:
     return replace(layer, classifier=classifier, intercept=intercept)
 
 
-def model_of(settings: Any, link: Link, layer: Layer, sigma2: float, by_rows: bool) -> FactorModel:
+def make_model(
+    settings: Any, link: Link, layer: Layer, sigma2: float, by_rows: bool
+) -> FactorModel:
+    """What the engine fits, from this layer; ``by_rows`` as in FactorModel."""
     solver = SOLVERS[settings.solver]
     steps = np.array([solver.codebook.first_step, solver.head.first_step])
     # signs are about zero; all else is summed about the start
     centred = settings.fit_bias and not settings.nonneg_codebook
     origin = layer.bias if centred else np.zeros_like(layer.bias)
     return FactorModel(
-        FactorizationParams(layer, steps), link, penalties_of(settings, sigma2), origin,
+        FactorizationParams(layer, steps), link, make_penalties(settings, sigma2), origin,
         solver.sources, solver.codebook, solver.head, by_rows=by_rows,
     )  # fmt: skip
 
 
-def head_model(model: FactorModel, layer: Layer) -> FactorModel:
+def make_classifier_model(model: FactorModel, layer: Layer) -> FactorModel:
     """The session that fits the classifier alone, to codes that no label has moved."""
     params = FactorizationParams(layer, np.ones(2))
     return FactorModel(

@@ -2,18 +2,40 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import ClassifierTags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_array, check_is_fitted
 
-from mixfold.contracts import Array
-from mixfold.estimators.networks.factorization_fit import FittedFactorization
+from mixfold.contracts import Array, Block, Executor, Pilot, Source
+from mixfold.engine.acceleration import ACCELERATIONS
+from mixfold.engine.loop import Fit, Plan, fit
+from mixfold.engine.progress import Progress
+from mixfold.engine.sources import open_source
+from mixfold.engine.sources.targets import OutputSource, sides_beside, split_target
+from mixfold.estimators.mixtures.answers import shaped
+from mixfold.estimators.networks import factorization_setup as setup
 from mixfold.estimators.networks.factorization_setup import INITS, SOLVERS
 from mixfold.estimators.shell import constraints as rule
-from mixfold.estimators.shell.fitting import FIRST_BATCH_STEPS, FITTING_RULES
-from mixfold.math.links import LINKS
+from mixfold.estimators.shell.base import DegenerateWarning, warn
+from mixfold.estimators.shell.fitting import FIRST_BATCH_STEPS, FITTING_RULES, FittingEstimator
+from mixfold.estimators.shell.target_scores import target_score
+from mixfold.estimators.shell.targets import Target, learned
+from mixfold.math.links import LINKS, Link
+from mixfold.models.networks.factorization.codes import CodeProblem
+from mixfold.models.networks.factorization.memory import CodeMemory
+from mixfold.models.networks.factorization.model import FactorModel
+from mixfold.models.networks.factorization.records import FactorizationParams, FactorizationSums
+from mixfold.models.networks.factorization.starts import GAUGE_ROWS, regauged
+from mixfold.models.networks.factorization.sums import dense_rows
+from mixfold.models.networks.factorization.use import Encoder, hoyer, small_share
 
 _UNUSED = ("acceleration", "warm_start")
 # which parts are non-negative, the map and the sessions of the published combinations
@@ -23,11 +45,27 @@ _MODULES: dict[int, dict[str, Any]] = {
     3: {"link": "logistic", "nonneg_codebook": True, "nonneg_classifier": True},
     4: {"link": "saturating", "nonneg_codebook": True, "supervised": "after"},
 }
+# passes of the session that fits the classifier alone
+HEAD_PASSES = 100
+# inference of new rows: the largest change of a code in the last sweep
+TOL = 1e-10
 
 
-class MatrixFactorization(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittedFactorization
-):  # fmt: skip
+def has_classifier(estimator: Any) -> bool:
+    """Whether there is a classifier on the sources, or will be."""
+    if hasattr(estimator, "_params"):
+        found = estimator._params.layer.classifier is not None
+    else:
+        found = estimator.supervised in (True, "after")
+    if not found:
+        raise AttributeError(
+            f"this {type(estimator).__name__} has no classifier; fit it with y, and supervised "
+            "not False"
+        )
+    return True
+
+
+class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittingEstimator):
     """Rows as combinations of few patterns, weighed by bounded codes of sparse sources.
 
         x = f(s) components_ + bias_ + noise,   P(class | s) = softmax(f(s) coef_' + intercept_)
@@ -178,6 +216,16 @@ class MatrixFactorization(
         "lower_bounds_", "events_",
     )  # fmt: skip
 
+    _params: FactorizationParams
+    # the classes of y and their shares, where there is a classifier
+    _target: Target | None
+    _shares: Array
+    # the balance that was used; what sums of rows are about; the weight of a stream so far
+    _sigma2: float
+    _origin: Array
+    _seen: float
+    _dtype: str
+
     def __init__(
         self,
         n_components: int = 10,
@@ -281,6 +329,163 @@ class MatrixFactorization(
         self._fit(self._training_source(X, y, sample_weight))
         return self
 
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Fit, then transform the same rows (without their labels)."""
+        return self.fit(X, y, sample_weight).transform(X)
+
+    def _fit(self, source: Source, max_iter: int | None = None) -> Fit:
+        """Fit all rows of a source: those of ``fit``, or the first batch of a stream."""
+        began = time.monotonic()
+        # look at the data, and at what the parameters mean for it
+        executor, seed, pilot = self._survey(source)
+        link = setup.choose_link(self)
+        guided = self._target is not None and self.supervised != "after"
+        setup.check_signs(self, link, guided)
+        setup.warn_if_penalty_is_void(self)
+        # the model, where it begins, and how it is fitted
+        start = setup.make_start(self, link, source, executor, pilot, seed)
+        self._sigma2 = setup.choose_sigma2(self, start, self._target is not None)
+        layer = setup.bound_codebook(self, start)
+        if guided:
+            layer = setup.add_classifier(layer, self._shares, self.solver == "multiplicative")
+        model = setup.make_model(self, link, layer, self._sigma2, self.batch_size is None)
+        plan = self._scaled_plan(start, seed, max_iter)
+        # all together, then what labels may not have seen
+        result = fit(
+            model, source, executor, plan, pilot=pilot, checkpoint=self._checkpoint(),
+            progress=Progress(int(self.verbose), self.verbose_interval),
+        )  # fmt: skip
+        result = replace(result, params=self._regauge(result.params, link, pilot, start))
+        result = self._refit_classifier(model, result, source, executor, pilot, plan, began)
+        # publish
+        self._origin = model.origin
+        self._keep(result, source, seed, quiet=max_iter is not None)
+        return result
+
+    # ------------------------------------------------ steps of a fit
+
+    def _training_source(self, X: Any, y: Any, weight: Any) -> Source:
+        """X with class numbers beside it, once it is known what y is."""
+        columns, given = None, _readable_weights(X, weight)
+        if isinstance(y, str):
+            y, columns = split_target(X, y, weight)
+        elif isinstance(X, Source):
+            beside = sides_beside(X)
+            y, given = beside.y if y is None else y, beside.weight
+        labels = self._learn_classes(y, given)
+        if columns is not None:
+            X = open_source(X, columns=columns, weight=weight, y=labels)
+            return self._open(X, reset=True)
+        if isinstance(X, Source):
+            source = self._open(X, reset=True, weight=weight)
+            return source if labels is None else OutputSource(source, labels)
+        return self._open(X, reset=True, weight=weight, y=labels)
+
+    def _learn_classes(self, y: Any, weight: Array | None) -> Array | None:
+        """Class numbers of the rows, -1 where unknown; classes and shares are remembered."""
+        if self.supervised is False or y is None:
+            if y is None and self.supervised in (True, "after"):
+                raise ValueError(
+                    f"supervised={self.supervised!r}: this {type(self).__name__} requires y to be "
+                    "passed, but the target y is None; set supervised='auto' to learn without"
+                )
+            self._target = None
+            return None
+        self._target, labels = learned(y, "classification", weight)
+        if weight is None or len(weight) != len(labels):
+            weight = np.ones(len(labels))
+        known = labels >= 0
+        counts = np.bincount(labels[known], weight[known], minlength=len(self._target.classes))
+        self._shares = counts / counts.sum()
+        return labels
+
+    def _look(self, pilot: Pilot) -> None:
+        """Refuse rows that the signs exclude; called by ``_survey``."""
+        lowest = float(np.nanmin(pilot.minimum))
+        if lowest < 0 and (self.nonneg_codebook or self.init == "nndsvd"):
+            raise ValueError(
+                f"Negative values in data: X holds {lowest:g}, which nonneg_codebook=True (and "
+                "init='nndsvd') cannot have; shift the columns, or free the codebook"
+            )
+
+    def _check_rows(self, n_rows: int) -> None:
+        """Warn of more sources than rows or columns; called by ``_survey``."""
+        if self.n_components >= min(n_rows, self.n_features_in_):
+            warn(
+                f"n_components={self.n_components} is at least min(n_samples, n_features), with "
+                f"n_samples = {n_rows} rows of positive weight and n_features = "
+                f"{self.n_features_in_}: rows can be given back exactly; lower it, or raise alpha",
+                DegenerateWarning,
+            )
+
+    def _scaled_plan(self, start: setup.Start, seed: int, max_iter: int | None) -> Plan:
+        """``tol`` is relative to what a model without sources costs in a row."""
+        cost = 0.5 * start.total / self._sigma2
+        if self._target is not None:
+            cost += float(np.log(len(self._target.classes)))
+        plan = self._plan(seed, max_iter)
+        return replace(plan, tol=self.tol * max(cost, float(np.finfo(float).tiny)))
+
+    def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
+        """How the engine runs, but for ``tol``."""
+        return Plan(
+            tol=self.tol,
+            max_iter=self.max_iter if max_iter is None else max_iter,
+            n_candidates=1,
+            time_budget=self.time_budget,
+            batch_size=self.batch_size,
+            acceleration=ACCELERATIONS["squarem"] if self._is_slow() else None,
+            seed=seed,
+        )
+
+    def _is_slow(self) -> bool:
+        """Whether steps are many and alike: scales trade slowly against each other, signs bind, or
+        a classifier is learned from sums.
+
+        Free layers need few steps; the published rules and batches are left as they are.
+        """
+        if self.solver != "proximal" or self.batch_size is not None:
+            return False
+        signs = self.nonneg_codebook or self.nonneg_sources or self.link == "saturating"
+        afar = self._target is not None and self.executor != "threads"
+        return bool(signs or afar or self.alpha > 0 or self.beta > 0)
+
+    def _regauge(
+        self, params: FactorizationParams, link: Link, pilot: Pilot, start: setup.Start
+    ) -> FactorizationParams:
+        """Rows of the codebook of one norm, where nothing but a habit says which."""
+        fixed = self.alpha > 0 or self.beta > 0 or np.isfinite(params.layer.radius)
+        moves = start.one_sided and link.centre != 0
+        if self.gauge is None or fixed or moves:
+            return params
+        rows = dense_rows(pilot.block.X)[:GAUGE_ROWS]
+        weight = pilot.block.weights()[:GAUGE_ROWS]
+        problem = CodeProblem(params.layer.without_head(), link, 0.0, self._sigma2, 1e-4, 200)
+        layer = regauged(params.layer, problem.solve(rows), weight, link, start.one_sided)
+        return replace(params, layer=layer)
+
+    def _refit_classifier(
+        self, model: FactorModel, result: Fit, source: Source, executor: Executor, pilot: Pilot,
+        plan: Plan, began: float,
+    ) -> Fit:  # fmt: skip
+        """The classifier fitted to codes as new rows will have them, if that is wanted."""
+        if self._target is None or not (self.reencode or self.supervised == "after"):
+            return result
+        layer = result.params.layer
+        if layer.classifier is None:
+            layer = setup.add_classifier(layer, self._shares, False)
+        if plan.time_budget is not None:
+            left = plan.time_budget - (time.monotonic() - began)
+            plan = replace(plan, time_budget=max(left, 1e-6))
+        tol = self.tol * float(np.log(len(self._shares)))
+        plan = replace(plan, tol=tol, max_iter=HEAD_PASSES, batch_size=None)
+        head = replace(setup.make_classifier_model(model, layer), by_rows=True)
+        found = fit(head, source, executor, plan, pilot=pilot)
+        return replace(result, params=replace(result.params, layer=found.params.layer),
+                       n_passes=result.n_passes + found.n_passes)  # fmt: skip
+
+    # ------------------------------------------------ a stream
+
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
     ) -> Self:
@@ -303,7 +508,7 @@ class MatrixFactorization(
         """
         self._check_parameters()
         weight = None if sample_weight is None else np.asarray(sample_weight, float)
-        labels, begun = self._known_labels(y, classes, weight), hasattr(self, "_params")
+        labels, begun = self._batch_labels(y, classes, weight), hasattr(self, "_params")
         source = self._open(X, reset=not begun, weight=sample_weight, y=labels)
         if not begun:
             self._fit(source, FIRST_BATCH_STEPS)
@@ -313,13 +518,43 @@ class MatrixFactorization(
         self._learn_batch(source, first)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Fit, then transform the same rows (without their labels)."""
-        return self.fit(X, y, sample_weight).transform(X)
+    def _batch_labels(self, y: Any, classes: Any, weight: Array | None) -> Array | None:
+        """Class numbers of a batch; the first one says which classes there are."""
+        if not hasattr(self, "_params"):
+            if classes is None or y is None or self.supervised is False:
+                return self._learn_classes(y, weight)
+            self._target = Target("classification", np.unique(np.asarray(classes)), 1, True)
+            self._shares = np.full(len(self._target.classes), 1.0 / len(self._target.classes))
+        if y is None or self.supervised is False:
+            return None
+        if self._target is None:
+            raise ValueError(
+                "y is given, but the first batch (or the fit) had no labels, so that there is no "
+                "classifier; begin with a batch that has some, and classes=..., or leave y out"
+            )
+        return self._target.encoded(y)
+
+    def _model(self, n_features: int) -> FactorModel:
+        """Of a stream: codes are not remembered, and labels move them only if they may."""
+        link, layer = setup.choose_link(self), self._params.layer
+        model = setup.make_model(self, link, layer, self._sigma2, False)
+        guided = self.supervised != "after" and not self.reencode
+        return replace(model, origin=self._origin, guided=guided, memory=CodeMemory(0))
+
+    def _scheduled(self, model: Any, stats: Any, first: bool) -> FactorizationSums:
+        """Penalties weigh against all rows that were seen."""
+        self._seen += stats.weight
+        total: FactorizationSums = super()._scheduled(model, stats, first)
+        return total.scale(self._seen)
+
+    def _publish_batch(self, model: Any, stats: Any) -> None:
+        """The objective of a batch, before its step."""
+        self.lower_bound_ = model.objective(self._params, stats) / stats.weight
 
     # ------------------------------------------------ results
 
     def _publish_params(self) -> None:
+        """The attributes that hold what is learned."""
         layer = self._params.layer
         self.components_ = layer.codebook.astype(self._dtype)
         self.bias_ = layer.bias.astype(self._dtype)
@@ -330,6 +565,136 @@ class MatrixFactorization(
             self.classes_ = self._target.classes
             self.coef_ = np.ascontiguousarray(layer.classifier.T)
             self.intercept_ = layer.intercept
+
+    # ------------------------------------------------ sources and rows
+
+    def _encoder(self) -> Encoder:
+        """What infers codes and sources of new rows, block by block."""
+        link = setup.choose_link(self)
+        return Encoder(self._params.layer, link, float(self.alpha), self._sigma2, TOL)
+
+    def _map_blocks(self, X: Any, task: Callable[[Block], Array]) -> Array:
+        """``task`` on each block of X, in the precision of X."""
+        return self._stacked(X, partial(_in_precision_of_rows, task))
+
+    def transform(self, X: Any) -> Array:
+        """Sources s of the rows, without their labels, (n_samples, n_components)."""
+        check_is_fitted(self)
+        return self._map_blocks(X, self._encoder().sources)
+
+    def codes(self, X: Any) -> Array:
+        """Codes f(s) of the rows, without their labels, (n_samples, n_components)."""
+        check_is_fitted(self)
+        return self._map_blocks(X, self._encoder().codes)
+
+    def inverse_transform(self, S: Any) -> Array:
+        """Rows at given sources: f(s) components_ + bias_.
+
+        Parameters
+        ----------
+        S : array-like of shape (n_samples, n_components)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        S = check_array(S, dtype=[np.float64, np.float32])
+        encoder, layer = self._encoder(), self._params.layer
+        if S.shape[1] != layer.n_codes:
+            raise ValueError(
+                f"S must have one column for each of the {layer.n_codes} sources, got {S.shape[1]}"
+            )
+        if encoder.link.lower == encoder.link.centre and S.size and S.min() < 0:
+            raise ValueError(
+                f"sources of this model are not negative, but S holds {S.min():g}; give sources as "
+                "transform returns them"
+            )
+        rows = encoder.link.value(S.astype(float)) @ layer.codebook + layer.bias
+        return rows.astype(self._dtype)
+
+    def reconstruct(self, X: Any) -> Array:
+        """Rows as their sources give them back; missing entries are filled in."""
+        check_is_fitted(self)
+        return self._map_blocks(X, self._encoder().rows)
+
+    def reconstruction_error(self, X: Any, sample_weight: Any = None) -> float:
+        """Half the squared error of a row, the mean over rows; missing entries do not count."""
+        check_is_fitted(self)
+        source = self._open(X, reset=False, weight=sample_weight)
+        sums = self._executor(source).map_reduce(self._encoder().residuals, source)
+        return 0.5 * sums.squares / sums.weight
+
+    # ------------------------------------------------ classes
+
+    @available_if(has_classifier)
+    def predict(self, X: Any) -> Array:
+        """The class of each row, in the form in which y was given."""
+        check_is_fitted(self)
+        assert self._target is not None
+        return self._target.decoded(self._stacked(X, self._encoder().classes))
+
+    @available_if(has_classifier)
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, (n_samples, n_classes), in the order of ``classes_``."""
+        check_is_fitted(self)
+        return self._map_blocks(X, self._encoder().shares)
+
+    @available_if(has_classifier)
+    def prototypes(self) -> Array:
+        """What each class weighs in the columns, coef_ components_, (n_classes, n_features)."""
+        check_is_fitted(self)
+        return np.asarray(self.coef_ @ self.components_)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy of the classes; without a classifier minus ``reconstruction_error``.
+
+        Rows whose label is unknown, as in ``fit``, do not count.
+        """
+        check_is_fitted(self)
+        if self._target is None:
+            return -self.reconstruction_error(X, sample_weight)
+        if y is None:
+            raise ValueError("score of a classifier needs y, the classes of the rows")
+        y = split_target(X, y)[0] if isinstance(y, str) else y
+        return target_score(self._target, y, self.predict(X), sample_weight)
+
+    # ------------------------------------------------ sparsity
+
+    def sparsity(
+        self, X: Any = None, t: float = 0.05, relative: bool = True
+    ) -> dict[str, dict[str, float]]:
+        """How sparse sources, codebook and classifier are.
+
+        Parameters
+        ----------
+        X : as in ``fit``, default=None
+            Rows whose sources are looked at; None: sources are left out.
+        t : float, default=0.05
+            Entries less than this are small.
+        relative : bool, default=True
+            t is a share of the largest entry of a row; otherwise it is absolute.
+
+        Returns
+        -------
+        dict of dict
+            For 'sources', 'codebook' and 'classifier' (where there are any) the mean over rows of
+            the share of small entries, 'small', and of Hoyer's index, 'hoyer', which is 1 for a
+            row with one entry and 0 for one of equal entries.
+        """
+        check_is_fitted(self)
+        layer, tables = self._params.layer, {}
+        if X is not None:
+            tables["sources"] = self.transform(X)
+        tables["codebook"] = layer.codebook
+        if layer.classifier is not None:
+            tables["classifier"] = layer.classifier.T
+        return {
+            name: {"small": small_share(values, t, relative), "hoyer": hoyer(values)}
+            for name, values in tables.items()
+        }
+
+    # ------------------------------------------------ scikit-learn
 
     @property
     def _n_features_out(self) -> int:
@@ -352,3 +717,16 @@ class MatrixFactorization(
         if classes:  # whether y will be given, nobody knows before
             tags.estimator_type = "classifier"
         return tags
+
+
+def _in_precision_of_rows(task: Callable[[Block], Array], block: Block) -> Array:
+    return shaped(task(block), block)
+
+
+def _readable_weights(X: Any, weight: Any) -> Array | None:
+    """Weights of the rows as an array, as far as they can be read; the source will check them."""
+    if weight is None:
+        return None
+    values = np.asarray(split_target(X, weight)[0] if isinstance(weight, str) else weight)
+    usable = values.ndim == 1 and values.dtype.kind in "fiub"
+    return values.astype(float) if usable and (values >= 0).all() else None

@@ -4,61 +4,71 @@ from __future__ import annotations
 
 import time
 from copy import deepcopy
-from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
-from mixfold.contracts import Block
-from mixfold.engine.epoch_phases import Course, Lesson, Phase, fingerprint_rows, take_course
-from mixfold.engine.epochs import EpochPlan, split_rows, take, weighted_rows
+from mixfold.contracts import Array, Block
+from mixfold.engine.epoch_phases import Lesson, Phase, fingerprint_rows, take_course
+from mixfold.engine.epochs import split_rows, take, weighted_rows
 from mixfold.engine.progress import Progress
 from mixfold.engine.random import seed_from
-from mixfold.estimators.networks.rbm_answers import RBMAnswers
-from mixfold.estimators.networks.rbm_rows import (
-    VISIBLE,
-    Entries,
-    beginnings,
-    entries_of,
-    gathered,
-    label_law,
+from mixfold.estimators.networks.batch_training import (
+    BATCH_RULES,
+    SLOW_EPOCHS,
+    SLOW_MOMENTUM,
+    plan_epochs,
+    warn_if_training_stopped_early,
 )
-from mixfold.estimators.networks.rbm_telling import tell_training
+from mixfold.estimators.networks.class_labels import (
+    ClassPredictionMixin,
+    encode_known_labels,
+    encode_wanted_label,
+    score_accuracy,
+)
+from mixfold.estimators.networks.visible_rows import (
+    SINGLE,
+    Entries,
+    class_mean_biases,
+    label_biases,
+    learn_entries,
+    map_visible_rows,
+    read_rows,
+    return_visible,
+    to_visible,
+)
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import MixfoldEstimator
+from mixfold.estimators.shell.constraints import check_count
 from mixfold.estimators.shell.fitting import checkpoint_of
 from mixfold.math.rates import Constant, Dropped, Linear, Position, Rate, Switched
+from mixfold.math.softmax import normalise
+from mixfold.models.networks.boltzmann import energy, gibbs, partition
 from mixfold.models.networks.boltzmann.gibbs import (
     ContrastiveDivergence,
     Negative,
     PersistentChains,
 )
 from mixfold.models.networks.boltzmann.learner import RBMLearner
-from mixfold.models.networks.boltzmann.records import RBMState, first_params, first_state
-from mixfold.models.networks.boltzmann.units import UNITS, Units
+from mixfold.models.networks.boltzmann.records import (
+    RBMParams,
+    RBMState,
+    first_params,
+    first_state,
+)
+from mixfold.models.networks.boltzmann.statistics import seen
+from mixfold.models.networks.boltzmann.units import UNITS, Units, bits
 
-SINGLE = np.dtype(np.float32)
-# epochs before momentum is at its full size, and its size until then
-SLOW_EPOCHS, SLOW = 5, 0.5
-
-BATCH_RULES: rule.Constraints = {
-    "visible": (rule.one_of(VISIBLE),),
-    "learning_rate": (rule.one_of(["auto"]), rule.number(0, open_end=True)),
-    "n_steps": (rule.integer(1),),
-    "momentum": (rule.number(0),),
-    "l2": (rule.number(0),),
-    "batch_size": (rule.integer(1),),
-    "max_epochs": (rule.integer(0),),
-    "validation_fraction": (rule.nothing(), rule.share()),
-    "patience": (rule.nothing(), rule.integer(1)),
-    "verbose": (rule.integer(0), rule.boolean()),
-    "time_budget": (rule.nothing(), rule.number(0, open_end=True)),
-    "checkpoint": (rule.nothing(), rule.path()),
-}
+# temperatures of annealed importance sampling: for small machines, and for large ones
+TEMPERATURES = ((10**5, 1000), (np.inf, 14500))
 
 
-class RBM(RBMAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstimator):
+class RBM(
+    ClassPredictionMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstimator
+):
     """Restricted Boltzmann machine: binary hidden units that tell the columns, and classes.
 
         p(v, h) = exp(v'Wh + b'v + c'h) / Z                        visible='bernoulli'
@@ -168,8 +178,18 @@ class RBM(RBMAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
         "_learned", "_entries", "_base", "_beginnings", "_stream", "_partition", "classes_",
         "n_epochs_", "best_epoch_", "stop_reason_", "validation_scores_", "n_batches_",
     )  # fmt: skip
+    # what is learned, with momentum and chains; _params are its parameters
     _learned: RBMState
+    _params: RBMParams
+    # how columns become visible units
     _entries: Entries
+    # biases of the visible units alone, where annealing begins; and by class, where chains do
+    _base: Array
+    _beginnings: Array
+    # ln Z, once it was asked for
+    _partition: partition.LogPartition | None
+    # the seed of the fit, and an unused number
+    _stream: tuple[int, int]
 
     def __init__(
         self,
@@ -231,71 +251,29 @@ class RBM(RBMAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
         """
         began = time.monotonic()
         self._check_parameters()
-        rows, self.classes_ = gathered(self, X, y, sample_weight, reset=True)
-        rows = self._visible_rows(rows)
-        checkpoint = checkpoint_of(self)
-        seed = seed_from(self.random_state)
-        seed = checkpoint.seed(seed) if checkpoint else seed
+        # the rows, as visible units
+        rows, self.classes_ = read_rows(self, X, y, sample_weight, reset=True)
+        rows = weighted_rows(rows)
+        self._entries = learn_entries(self, rows)
+        rows = to_visible(self._entries, rows)
+        checkpoint, seed = checkpoint_of(self), seed_from(self.random_state)
+        if checkpoint is not None:
+            seed = checkpoint.seed(seed)
+        # what learns, from where, on which rows, and for how long
+        held_out = None if self.max_epochs == 0 else self.validation_fraction
+        training_rows, validation_rows = split_rows(rows, held_out, seed)
+        start = self._first_state(training_rows, seed)
+        plan = plan_epochs(self, seed, began)
+        lesson = Lesson(self._learner(), start, training_rows, plan, validation_rows)
         course = take_course(
-            [Phase("RBM", lambda _: self._lesson(rows, seed, began), lambda _, state: state)],
+            [Phase("RBM", lambda _: lesson, lambda _, state: state)],
             None,
             seed,
             data=fingerprint_rows(rows),
             checkpoint=checkpoint,
             progress=Progress(int(self.verbose)),
         )
-        self._keep(course, seed)
-        return self
-
-    def _visible_rows(self, rows: Block) -> Block:
-        """Rows of positive weight as visible units in single precision, remembering how."""
-        rows = weighted_rows(rows)
-        self._entries = entries_of(self, rows)
-        return replace(rows, X=self._entries.enter(rows).astype(SINGLE))
-
-    def _lesson(self, rows: Block, seed: int, began: float) -> Lesson:
-        held = None if self.max_epochs == 0 else self.validation_fraction
-        rows, validation = split_rows(rows, held, seed)
-        budget = float("inf") if self.time_budget is None else self.time_budget
-        plan = EpochPlan(
-            self.max_epochs, self.batch_size, self.patience, seed=seed, deadline=began + budget
-        )
-        return Lesson(self._learner(), self._first(rows, seed), rows, plan, validation)
-
-    def _first(self, rows: Block, seed: int) -> RBMState:
-        rng = np.random.default_rng([seed % 2**63, 2**33])
-        self._base = self._units().bias(np.average(rows.X, axis=0, weights=rows.weight))
-        bias = label_law(rows.y, len(self.classes_), rows.weight)
-        self._beginnings = beginnings(
-            self._units(), rows.X, rows.y, len(self.classes_), rows.weight
-        )
-        params = first_params(self._base, self.n_components, bias, rng, SINGLE)
-        return first_state(params, self._negative().n_chains, rng)
-
-    def _units(self) -> Units:
-        return UNITS[self.visible]
-
-    def _negative(self) -> Negative:
-        if self.persistent:
-            return PersistentChains(self.n_steps, self.batch_size)
-        return ContrastiveDivergence(self.n_steps)
-
-    def _learner(self, stream: bool = False) -> RBMLearner:
-        momentum = Switched(min(SLOW, self.momentum), self.momentum, SLOW_EPOCHS)
-        rate = Constant(self._rate()) if stream else self._schedule()
-        return RBMLearner(self._units(), self._negative(), rate, momentum, float(self.l2))
-
-    def _rate(self) -> float:
-        if self.learning_rate != "auto":
-            return float(self.learning_rate)
-        if self.visible == "gaussian":
-            return 1e-3
-        return 0.01 if self.persistent else 0.05
-
-    def _schedule(self) -> Rate:
-        return Linear(self._rate()) if self.persistent else Dropped(self._rate())
-
-    def _keep(self, course: Course, seed: int) -> None:
+        # publish
         report = course.reports[-1]
         self._learned = course.carried
         self._stream = (seed, 0)
@@ -306,9 +284,46 @@ class RBM(RBMAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
         self.stop_reason_ = report.reason
         self.validation_scores_ = list(report.scores)
         self._publish()
-        tell_training([report])
+        warn_if_training_stopped_early([report])
+        return self
+
+    def _first_state(self, rows: Block, seed: int) -> RBMState:
+        """Where learning begins; the biases of the rows alone are remembered."""
+        rng = np.random.default_rng([seed % 2**63, 2**33])
+        units, n_classes = self._units(), len(self.classes_)
+        self._base = units.bias(np.average(rows.X, axis=0, weights=rows.weight))
+        self._beginnings = class_mean_biases(units, rows.X, rows.y, n_classes, rows.weight)
+        bias = label_biases(rows.y, n_classes, rows.weight)
+        params = first_params(self._base, self.n_components, bias, rng, SINGLE)
+        return first_state(params, self._negative().n_chains, rng)
+
+    def _units(self) -> Units:
+        return UNITS[self.visible]
+
+    def _negative(self) -> Negative:
+        """Where the expectation under the model comes from."""
+        if self.persistent:
+            return PersistentChains(self.n_steps, self.batch_size)
+        return ContrastiveDivergence(self.n_steps)
+
+    def _learner(self, stream: bool = False) -> RBMLearner:
+        """What makes the steps of a fit, or of a stream."""
+        momentum = Switched(min(SLOW_MOMENTUM, self.momentum), self.momentum, SLOW_EPOCHS)
+        rate: Rate = Linear(self._rate()) if self.persistent else Dropped(self._rate())
+        if stream:
+            rate = Constant(self._rate())
+        return RBMLearner(self._units(), self._negative(), rate, momentum, float(self.l2))
+
+    def _rate(self) -> float:
+        """The learning rate at the start."""
+        if self.learning_rate != "auto":
+            return float(self.learning_rate)
+        if self.visible == "gaussian":
+            return 1e-3
+        return 0.01 if self.persistent else 0.05
 
     def _publish(self) -> None:
+        """The attributes that hold what is learned."""
         params = self._params = self._learned.params
         self.components_ = np.ascontiguousarray(params.weights.T)
         self.visible_bias_, self.hidden_bias_ = params.visible, params.hidden
@@ -337,21 +352,15 @@ class RBM(RBMAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
         self._check_parameters()
         first = not hasattr(self, "_learned")
         known = self.classes_ if not first else None if classes is None else np.unique(classes)
-        rows, self.classes_ = gathered(self, X, y, sample_weight, reset=first, classes=known)
+        rows, self.classes_ = read_rows(self, X, y, sample_weight, reset=first, classes=known)
+        rows = weighted_rows(rows)
         if first:
-            rows = self._visible_rows(rows)
+            self._entries = learn_entries(self, rows)
+        rows = to_visible(self._entries, rows)
+        if first:
             self._stream, self.n_epochs_ = (seed_from(self.random_state), 0), 0
-            self._learned = self._first(rows, self._stream[0])
-            self.n_batches_, self.best_epoch_ = 0, 0
-        else:
-            rows = weighted_rows(rows)
-            rows = replace(rows, X=self._entries.enter(rows).astype(SINGLE))
-        self._learn_rows(rows)
-        self.stop_reason_, self.validation_scores_, self._partition = "", [], None
-        self._publish()
-        return self
-
-    def _learn_rows(self, rows: Block) -> None:
+            self._learned = self._first_state(rows, self._stream[0])
+            self.n_batches_ = 0
         rng = np.random.default_rng([self._stream[0] % 2**63, 2**34, self.n_batches_])
         learner, order = self._learner(stream=True), rng.permutation(rows.n_rows)
         state = deepcopy(self._learned)  # steps change it in place, and parts of it are published
@@ -362,6 +371,151 @@ class RBM(RBMAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
         self._learned = state
         self.n_epochs_ += 1
         self.best_epoch_ = self.n_epochs_
+        self.stop_reason_, self.validation_scores_, self._partition = "", [], None
+        self._publish()
+        return self
+
+    # ------------------------------------------------ hidden units and rows
+
+    def transform(self, X: Any) -> Array:
+        """Probabilities of the hidden units given the row, (n_samples, n_components).
+
+        An unknown label is summed over.
+        """
+        return map_visible_rows(self, X, _hidden_means)
+
+    def reconstruct(self, X: Any) -> Array:
+        """Expected rows given the expected hidden units of X, (n_samples, n_features)."""
+        check_is_fitted(self)
+        task = partial(_reconstruct, self._units(), self._entries)
+        return map_visible_rows(self, X, task)
+
+    def gibbs(self, X: Any, n_steps: int = 1, random_state: Any = None) -> Array:
+        """Rows after ``n_steps`` steps of Gibbs sampling that begin at X.
+
+        Parameters
+        ----------
+        X : as in ``fit``
+        n_steps : int, default=1
+        random_state : int, RandomState, Generator or None, default=None
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        check_count("n_steps", n_steps)
+        rng = np.random.default_rng(seed_from(random_state) % 2**63)
+        v = map_visible_rows(self, X, return_visible)
+        params = self._params.astype(v.dtype)
+        hidden = bits(gibbs.beginnings(params, seen(params, Block(v)), rng), rng)
+        moved = gibbs.walk(self._units(), params, hidden, n_steps, rng)[0]
+        return self._entries.leave(moved)
+
+    def sample(
+        self, n_samples: int = 1, label: Any = None, n_steps: int = 1000, random_state: Any = None
+    ) -> tuple[Array, Array | None]:
+        """Draw rows, each at the end of a chain of its own.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        label : class, or array of one for each row, optional
+            Held while the chains run.
+        n_steps : int, default=1000
+            Steps of the chains, which begin at columns drawn one by one from their means, those of
+            the class if there are classes.
+        random_state : int, RandomState, Generator or None, default=None
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,)
+            Classes; None without labels.
+        """
+        check_is_fitted(self)
+        check_count("n_samples", n_samples)
+        check_count("n_steps", n_steps)
+        rng = np.random.default_rng(seed_from(random_state) % 2**63)
+        params = self._params
+        held = encode_wanted_label(self, label, n_samples, params.dtype)
+        units = self._units()
+        hidden = gibbs.from_base(units, params, self._beginnings, n_samples, held, rng)
+        v, labels, _ = gibbs.walk(units, params, hidden, n_steps, rng, held)
+        X = self._entries.leave(v)
+        return X, self.classes_[labels.argmax(axis=1)] if labels.shape[1] else None
+
+    # ------------------------------------------------ densities
+
+    def free_energy(self, X: Any, y: Any = None) -> Array:
+        """F(v) with ln p(v) = -F(v) - ln Z, of each row; with ``y`` that of rows and classes."""
+        v = map_visible_rows(self, X, return_visible)
+        codes = encode_known_labels(self, y, len(v))
+        energies = energy.free_energy(self._units(), self._params.astype(v.dtype), v, codes)
+        return np.asarray(energies + self._entries.log_scale)
+
+    def log_partition(
+        self,
+        method: str = "auto",
+        n_chains: int = 100,
+        n_temperatures: int | None = None,
+        random_state: Any = None,
+    ) -> partition.LogPartition:
+        """ln Z with its standard error.
+
+        Parameters
+        ----------
+        method : {'auto', 'exact', 'ais'}, default='auto'
+            'exact' sums over all states of the smaller side; 'ais' is annealed importance
+            sampling; 'auto' is exact if a side has at most 20 units.
+        n_chains : int, default=100
+        n_temperatures : int, default=None
+            None is 1,000, or 14,500 of machines with more than 100,000 weights.
+        random_state : int, RandomState, Generator or None, default=None
+            None is the seed of the fit: the same answer each time.
+
+        Returns
+        -------
+        LogPartition
+            ``value``, ``error`` (0 if exact) and ``ess``, how many of the chains count. A short
+            run tends to give too low an ln Z, and so too high densities.
+        """
+        check_is_fitted(self)
+        return estimate_log_partition(
+            self._units(), self._params, self._base, method, n_chains, n_temperatures,
+            self._stream[0] if random_state is None else seed_from(random_state),
+        )  # fmt: skip
+
+    def score_samples(self, X: Any, y: Any = None) -> Array:
+        """ln p(v) of each row; with ``y`` ln p(v, y).
+
+        ln Z is that of ``log_partition()``, which is remembered.
+        """
+        energies = self.free_energy(X, y)
+        if self._partition is None:
+            self._partition = self.log_partition()
+        return np.asarray(-energies - self._partition.value)
+
+    # ------------------------------------------------ classes
+
+    def _log_probabilities(self, X: Any) -> Array:
+        """What ``predict`` and ``predict_proba`` go by."""
+        return map_visible_rows(self, X, _log_label_shares)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Accuracy, where ``y`` is given and the fit had labels; else the mean ln p(v).
+
+        Rows whose label is unknown, as in ``fit``, do not count.
+
+        Parameters
+        ----------
+        X, y
+            As in ``fit``.
+        sample_weight : array-like of shape (n_samples,), optional
+        """
+        check_is_fitted(self)
+        if y is None or not len(self.classes_):
+            return float(np.average(self.score_samples(X), weights=sample_weight))
+        return score_accuracy(self, X, y, sample_weight)
 
     # ------------------------------------------------ scikit-learn
 
@@ -377,3 +531,40 @@ class RBM(RBMAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learned")
+
+
+def estimate_log_partition(
+    units: Units, params: RBMParams, base: Array, method: str, n_chains: int,
+    n_temperatures: int | None, seed: int,
+) -> partition.LogPartition:  # fmt: skip
+    """ln Z by the method of this name; of an RBM, or the top of a DeepBeliefNetwork."""
+    if method not in ("auto", "exact", "ais"):
+        raise ValueError(f"method must be 'auto', 'exact' or 'ais'; got {method!r}")
+    possible = partition.enumerable(units, params)
+    if method == "exact" and not possible:
+        raise ValueError(
+            f"method='exact' needs at most {partition.ENUMERABLE} hidden units (or visible bits), "
+            f"and there are {params.shape[1]} and {params.shape[0]}; use method='ais'"
+        )
+    if possible and method != "ais":
+        return partition.exact(units, params)
+    check_count("n_chains", n_chains)
+    if n_temperatures is None:
+        n_temperatures = next(n for size, n in TEMPERATURES if params.weights.size <= size)
+    check_count("n_temperatures", n_temperatures)
+    betas = partition.temperatures(n_temperatures)
+    rng = np.random.default_rng([seed % 2**63, 2**35])
+    return partition.annealed(units, params, np.asarray(base, float), rng, n_chains, betas)
+
+
+def _hidden_means(params: RBMParams, v: Array) -> Array:
+    return seen(params, Block(v)).hidden
+
+
+def _reconstruct(units: Units, entries: Entries, params: RBMParams, v: Array) -> Array:
+    return entries.leave(units.mean(energy.visible_drive(params, _hidden_means(params, v))))
+
+
+def _log_label_shares(params: RBMParams, v: Array) -> Array:
+    scores = energy.label_scores(params, v)
+    return np.asarray(scores - normalise(scores)[0][:, None])

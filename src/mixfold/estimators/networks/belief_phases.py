@@ -1,4 +1,4 @@
-"""The phases in which a deep belief network is learned."""
+"""The phases in which a DeepBeliefNetwork is learned: layers, chains at the top, fine-tuning."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import numpy as np
 from mixfold.contracts import Array, Block, record
 from mixfold.engine.epoch_phases import Lesson, Phase
 from mixfold.engine.epochs import EpochPlan, take
+from mixfold.estimators.networks.batch_training import SLOW_EPOCHS, SLOW_MOMENTUM
+from mixfold.estimators.networks.visible_rows import SINGLE
 from mixfold.math.rates import Constant, Dropped, Linear, Switched
 from mixfold.models.networks.adam import Adam, AdamState, adam_state
 from mixfold.models.networks.belief import use
@@ -26,9 +28,6 @@ from mixfold.models.networks.boltzmann.statistics import seen
 from mixfold.models.networks.boltzmann.units import Units, bits
 from mixfold.models.networks.records import Network
 
-SINGLE = np.dtype(np.float32)
-# epochs before momentum is at its full size, and its size until then
-SLOW_EPOCHS, SLOW = 5, 0.5
 # chains of the top that persist, and their rate as a share of that of the layer
 CHAINS, CHAIN_RATE = 100, 0.4
 
@@ -44,7 +43,7 @@ class Stack:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class PhaseSettings:
     """Everything a phase has to know besides what is learned already.
 
     ``label_bias`` (C,) are the biases of labels without units; ``rates`` of machines, by layer.
@@ -68,42 +67,43 @@ class Recipe:
     def phases(self, fine_tune: Sequence[str]) -> list[Phase]:
         """Greedy layers, chains at the top, then what ``fine_tune`` names."""
         greedy = [
-            Phase(f"layer {number + 1}", self._layer, _grown) for number in range(len(self.hidden))
+            Phase(f"layer {number + 1}", self._layer_lesson, _with_machine)
+            for number in range(len(self.hidden))
         ]
         if self.chain_plan.max_epochs:
-            greedy.append(Phase("chains", self._chains, _regrown))
+            greedy.append(Phase("chains", self._chains_lesson, _with_top_machine))
         fine = {
-            "up-down": Phase("up-down", self._up_down, _tuned),
-            "discriminative": Phase("discriminative", self._discriminative, _unrolled),
+            "up-down": Phase("up-down", self._up_down_lesson, _with_params),
+            "discriminative": Phase("discriminative", self._discriminative_lesson, _with_network),
         }
         return greedy + [fine[name] for name in fine_tune]
 
     # ------------------------------------------------ greedy layers
 
-    def _layer(self, stack: Stack) -> Lesson:
+    def _layer_lesson(self, stack: Stack) -> Lesson:
         number = len(stack.machines)
-        rows, validation = self._seen_from(stack.machines)
+        rows, validation = self._rows_above(stack.machines)
         units = use.units_at(self.units, number)
-        momentum = Switched(min(SLOW, self.momentum), self.momentum, SLOW_EPOCHS)
+        momentum = Switched(min(SLOW_MOMENTUM, self.momentum), self.momentum, SLOW_EPOCHS)
         negative = ContrastiveDivergence(self.n_steps)
         learner = RBMLearner(units, negative, Dropped(self.rates[number]), momentum, self.l2)
-        start = self._first(stack, number, units, rows)
+        start = self._first_state(stack, number, units, rows)
         # each phase draws its own numbers
         plan = replace(self.plan, seed=self.plan.seed + number)
         return Lesson(learner, start, rows, plan, validation)
 
-    def _seen_from(self, machines: tuple[RBMParams, ...]) -> tuple[Block, Block | None]:
+    def _rows_above(self, machines: tuple[RBMParams, ...]) -> tuple[Block, Block | None]:
         """The rows, and those held out, as the machine above these sees them."""
         directed = tuple(untied(machine) for machine in machines)
-        rows = replace(self.rows, X=passed_up(directed, self.rows.X))
+        rows = replace(self.rows, X=pass_up(directed, self.rows.X))
         if self.validation is None:
             return rows, None
-        return rows, replace(self.validation, X=passed_up(directed, self.validation.X))
+        return rows, replace(self.validation, X=pass_up(directed, self.validation.X))
 
-    def _chains(self, stack: Stack) -> Lesson:
+    def _chains_lesson(self, stack: Stack) -> Lesson:
         """The machine at the top goes on, with chains that begin at rows."""
         below, top = stack.machines[:-1], stack.machines[-1]
-        rows, validation = self._seen_from(below)
+        rows, validation = self._rows_above(below)
         rng = np.random.default_rng([self.chain_plan.seed % 2**63, 2**33, len(self.hidden)])
         begin = take(rows, rng.permutation(rows.n_rows)[:CHAINS])
         hidden = bits(beginnings(top, seen(top, begin), rng), rng)
@@ -111,14 +111,14 @@ class Recipe:
             use.units_at(self.units, len(below)),
             PersistentChains(1, len(hidden)),
             Linear(CHAIN_RATE * self.rates[-1]),
-            Constant(min(SLOW, self.momentum)),
+            Constant(min(SLOW_MOMENTUM, self.momentum)),
             self.l2,
         )
         start = RBMState(top.map(np.copy), top.map(np.zeros_like), hidden)
         plan = replace(self.chain_plan, seed=self.chain_plan.seed + len(self.hidden))
         return Lesson(learner, start, rows, plan, validation)
 
-    def _first(self, stack: Stack, number: int, units: Units, rows: Block) -> RBMState:
+    def _first_state(self, stack: Stack, number: int, units: Units, rows: Block) -> RBMState:
         rng = np.random.default_rng([self.plan.seed % 2**63, 2**33, number])
         top = number == len(self.hidden) - 1
         bias = units.bias(np.average(rows.X, axis=0, weights=rows.weight))
@@ -130,29 +130,29 @@ class Recipe:
 
     # ------------------------------------------------ fine-tuning
 
-    def _up_down(self, stack: Stack) -> Lesson:
-        params = assembled(stack)
+    def _up_down_lesson(self, stack: Stack) -> Lesson:
+        params = assemble(stack)
         # what one direction learns moves the other's target: long strides do harm here
-        momentum = Constant(min(SLOW, self.momentum))
+        momentum = Constant(min(SLOW_MOMENTUM, self.momentum))
         learner = UpDownLearner(self.units, Linear(self.up_down_rate), momentum, self.l2)
         start = BeliefState(params, params.map(np.zeros_like))
         plan = replace(self.fine_plan, seed=self.fine_plan.seed + 1000)
         return Lesson(learner, start, self.rows, plan, self.validation)
 
-    def _discriminative(self, stack: Stack) -> Lesson:
-        network = unrolled(assembled(stack))
+    def _discriminative_lesson(self, stack: Stack) -> Lesson:
+        network = unroll(assemble(stack))
         rate = Linear(self.network_rate, 0.01 * self.network_rate)
         plan = replace(self.fine_plan, seed=self.fine_plan.seed + 2000)
         return Lesson(
             Adam(rate, self.l2 / max(self.rows.n_rows, 1)),
             adam_state(network),
-            _labelled(self.rows),
+            _take_labelled(self.rows),
             plan,
-            None if self.validation is None else _labelled(self.validation),
+            None if self.validation is None else _take_labelled(self.validation),
         )
 
 
-def passed_up(layers: tuple[Directed, ...], X: Array, tile: int = 4096) -> Array:
+def pass_up(layers: tuple[Directed, ...], X: Array, tile: int = 4096) -> Array:
     """Expected units of the highest layer, a few rows at a time."""
     if not layers:
         return X
@@ -161,14 +161,14 @@ def passed_up(layers: tuple[Directed, ...], X: Array, tile: int = 4096) -> Array
     )
 
 
-def assembled(stack: Stack) -> BeliefParams:
+def assemble(stack: Stack) -> BeliefParams:
     """The network of the machines, unless it has been tuned already."""
     if stack.params is not None:
         return stack.params
     return BeliefParams(tuple(untied(m) for m in stack.machines[:-1]), stack.machines[-1])
 
 
-def unrolled(params: BeliefParams) -> Network:
+def unroll(params: BeliefParams) -> Network:
     """The pass upward with a softmax on the highest units, as the start of back-propagation."""
     top = params.top
     weights = (*(layer.up for layer in params.layers), top.weights, top.label_weights.T)
@@ -176,22 +176,22 @@ def unrolled(params: BeliefParams) -> Network:
     return Network(weights, biases, "logistic")
 
 
-def _labelled(rows: Block) -> Block:
+def _take_labelled(rows: Block) -> Block:
     known = np.flatnonzero(np.asarray(rows.y) >= 0)
     return rows if len(known) == rows.n_rows else take(rows, known)
 
 
-def _grown(stack: Stack, learned: RBMState) -> Stack:
+def _with_machine(stack: Stack, learned: RBMState) -> Stack:
     return replace(stack, machines=(*stack.machines, learned.params))
 
 
-def _regrown(stack: Stack, learned: RBMState) -> Stack:
+def _with_top_machine(stack: Stack, learned: RBMState) -> Stack:
     return replace(stack, machines=(*stack.machines[:-1], learned.params))
 
 
-def _tuned(stack: Stack, learned: BeliefState) -> Stack:
+def _with_params(stack: Stack, learned: BeliefState) -> Stack:
     return replace(stack, params=learned.params)
 
 
-def _unrolled(stack: Stack, learned: AdamState) -> Stack:
-    return replace(stack, params=assembled(stack), network=learned.network)
+def _with_network(stack: Stack, learned: AdamState) -> Stack:
+    return replace(stack, params=assemble(stack), network=learned.network)

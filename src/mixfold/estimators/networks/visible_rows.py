@@ -1,21 +1,24 @@
-"""Rows for machines of visible and hidden units: complete, in memory, with labels or without."""
+"""Rows as visible units, for RBM and DeepBeliefNetwork: complete, in memory, perhaps labelled."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block, Source, record
 from mixfold.engine.sources import open_source
 from mixfold.engine.sources.targets import sides_beside, split_target
-from mixfold.estimators.shell.base import warn
-from mixfold.estimators.shell.target_values import as_target, of_one_kind, unknown
+from mixfold.estimators.networks.class_labels import encode_labels
 from mixfold.math.frame import Frame, frame_of, plain_frame
 from mixfold.models.networks.boltzmann.units import Units
 
+# of the rows and parameters that training works on
+SINGLE = np.dtype(np.float32)
 VISIBLE = ("bernoulli", "gaussian")
 
 
@@ -50,43 +53,78 @@ class Entries:
         return float(self.frame.log_scale.sum())
 
 
-def entries_of(owner: Any, rows: Block) -> Entries:
-    """Real columns are seen about their mean, in units of their standard deviation."""
-    names = _names(owner)
-    if owner.visible == "bernoulli":
-        return Entries(owner.visible, plain_frame(rows.X.shape[1]), type(owner).__name__, names)
-    frame = frame_of(rows.X, rows.weights())
-    return Entries(owner.visible, frame, type(owner).__name__, names)
+def learn_entries(estimator: Any, rows: Block) -> Entries:
+    """How the columns of these rows become visible units.
+
+    Real columns are seen about their mean, in units of their standard deviation.
+    """
+    real = estimator.visible != "bernoulli"
+    frame = frame_of(rows.X, rows.weights()) if real else plain_frame(rows.X.shape[1])
+    return Entries(estimator.visible, frame, type(estimator).__name__, _column_names(estimator))
 
 
-def _names(owner: Any) -> tuple[str, ...] | None:
-    names = getattr(owner, "feature_names_in_", None)
+def _column_names(estimator: Any) -> tuple[str, ...] | None:
+    names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else tuple(str(name) for name in names)
 
 
-def gathered(
-    owner: Any, X: Any, y: Any, weight: Any, *, reset: bool, classes: Array | None = None
+# ------------------------------------------------ reading rows
+
+
+def read_rows(
+    estimator: Any, X: Any, y: Any, weight: Any, *, reset: bool, classes: Array | None = None
 ) -> tuple[Block, Array]:
     """All rows as one block, with class numbers (-1 unknown) if there are any; and the classes."""
     if isinstance(y, str):
         y, columns = split_target(X, y, weight)
         X = open_source(X, columns=columns, weight=weight)
         weight = None
-    source = owner._open(X, reset=reset, weight=weight)
-    owner._executor(source)  # rows are visited by it after the fit: what it cannot be is told now
+    source = estimator._open(X, reset=reset, weight=weight)
+    estimator._executor(source)  # used after the fit only: an error is raised now
     if y is None and isinstance(X, Source):
         y = sides_beside(X).y
     blocks = list(source.blocks())
     for block in blocks:
-        check_complete(type(owner).__name__, _names(owner), block)
+        check_complete(type(estimator).__name__, _column_names(estimator), block)
     rows = np.concatenate([np.asarray(block.X) for block in blocks])
     weights = None
     if blocks[0].weight is not None:
         weights = np.concatenate([block.weights() for block in blocks])
     if y is None:
         return Block(rows, 0, None, weights), np.zeros(0, np.int64) if classes is None else classes
-    numbers, classes = class_codes(y, len(rows), weights, classes)
+    numbers, classes = encode_labels(y, len(rows), weights, classes)
     return Block(rows, 0, numbers, weights), classes
+
+
+def to_visible(entries: Entries, rows: Block) -> Block:
+    """The rows as visible units in the precision of training."""
+    return replace(rows, X=entries.enter(rows).astype(SINGLE))
+
+
+def map_visible_rows(estimator: Any, X: Any, task: Callable[[Any, Array], Array]) -> Array:
+    """``task(params, v)`` of the fitted parameters and the visible units of each block of X.
+
+    The result has the precision of X; the blocks are visited by the executor of the estimator.
+    """
+    check_is_fitted(estimator)
+    block_task = partial(_map_block, estimator._entries, estimator._params, task)
+    return np.asarray(estimator._stacked(X, block_task))
+
+
+def _map_block(
+    entries: Entries, params: Any, task: Callable[[Any, Array], Array], block: Block
+) -> Array:
+    v = entries.enter(block)
+    found = task(params.astype(v.dtype), v)
+    return found.astype(v.dtype, copy=False)
+
+
+def return_visible(params: Any, v: Array) -> Array:
+    """The task of ``map_visible_rows`` that gives back the visible units themselves."""
+    return v
+
+
+# ------------------------------------------------ checks
 
 
 def check_complete(owner: str, names: tuple[str, ...] | None, block: Block) -> None:
@@ -118,66 +156,10 @@ def _column(names: tuple[str, ...] | None, column: int) -> str:
     return f"column {names[column]!r}" if names is not None else f"column {column}"
 
 
-# ------------------------------------------------ labels
+# ------------------------------------------------ biases of the start
 
 
-def class_codes(
-    y: Any, n_rows: int, weight: Array | None, classes: Array | None
-) -> tuple[Array, Array]:
-    """Class numbers with -1 where unknown, and the classes, which may be known already."""
-    values = _flat(as_target(y))
-    if len(values) != n_rows:
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: X has {n_rows} rows and "
-            f"y {len(values)}; give one entry per row, in the same order"
-        )
-    lacks = unknown(values)
-    if weight is not None:
-        lacks = lacks | (weight == 0)
-    known = of_one_kind(values[~lacks])
-    if known.dtype.kind == "f" and (known != np.round(known)).any():
-        raise ValueError(
-            "Unknown label type: 'continuous'. Classes must be whole numbers or text, but y holds "
-            f"{known[known != np.round(known)][0]:g}; leave y out to learn from X alone"
-        )
-    numbers = np.full(n_rows, -1, dtype=np.int64)
-    if classes is None:
-        classes, numbers[~lacks] = np.unique(known, return_inverse=True)
-        return numbers, classes
-    numbers[~lacks] = numbers_of(known, classes)
-    return numbers, classes
-
-
-def numbers_of(known: Array, classes: Array) -> Array:
-    """Where labels stand among the classes."""
-    if not len(known):
-        return np.zeros(0, np.int64)
-    at = np.searchsorted(classes, known)
-    at = np.minimum(at, max(len(classes) - 1, 0))
-    wrong = np.ones(len(known), bool) if not len(classes) else classes[at] != known
-    if wrong.any():
-        raise ValueError(
-            f"{known[wrong].tolist()[0]!r} is no known class; the classes are "
-            f"{', '.join(map(repr, classes.tolist())) or 'none: the fit had no labels'} "
-            "(partial_fit takes all of them in its first call, classes=...)"
-        )
-    return np.asarray(at)
-
-
-def _flat(values: Array) -> Array:
-    if values.ndim == 1:
-        return values
-    if values.shape[1] > 1:
-        raise ValueError(f"classes have one column, got y of shape {values.shape}")
-    warn(
-        "A column-vector y was passed when a 1d array was expected. Please change the shape of "
-        "y to (n_samples,), for example using ravel().",
-        DataConversionWarning,
-    )
-    return values.ravel()
-
-
-def label_law(numbers: Array | None, n_classes: int, weight: Array | None) -> Array:
+def label_biases(numbers: Array | None, n_classes: int, weight: Array | None) -> Array:
     """Biases of labels that alone give their shares, each class with one row more than it has."""
     if numbers is None or not n_classes:
         return np.zeros(n_classes)
@@ -188,7 +170,7 @@ def label_law(numbers: Array | None, n_classes: int, weight: Array | None) -> Ar
     return np.asarray(np.log((counts + 1.0) / (counts + 1.0).sum()))
 
 
-def beginnings(
+def class_mean_biases(
     units: Units, X: Array, numbers: Array | None, n_classes: int, weight: Array | None
 ) -> Array:
     """Biases that alone give the means of the rows of each class (C, D), or of all rows (D,).

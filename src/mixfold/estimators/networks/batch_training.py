@@ -1,0 +1,62 @@
+"""Training by mini-batches in RBM and DeepBeliefNetwork: rules of parameters, plan, warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from mixfold.engine.epochs import EpochPlan, Training
+from mixfold.estimators.networks.visible_rows import VISIBLE
+from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell.base import DegenerateWarning, warn
+
+# epochs before momentum is at its full size, and its size until then
+SLOW_EPOCHS, SLOW_MOMENTUM = 5, 0.5
+
+BATCH_RULES: rule.Constraints = {
+    "visible": (rule.one_of(VISIBLE),),
+    "learning_rate": (rule.one_of(["auto"]), rule.number(0, open_end=True)),
+    "n_steps": (rule.integer(1),),
+    "momentum": (rule.number(0),),
+    "l2": (rule.number(0),),
+    "batch_size": (rule.integer(1),),
+    "max_epochs": (rule.integer(0),),
+    "validation_fraction": (rule.nothing(), rule.share()),
+    "patience": (rule.nothing(), rule.integer(1)),
+    "verbose": (rule.integer(0), rule.boolean()),
+    "time_budget": (rule.nothing(), rule.number(0, open_end=True)),
+    "checkpoint": (rule.nothing(), rule.path()),
+}
+
+
+def plan_epochs(estimator: Any, seed: int, began: float) -> EpochPlan:
+    """What the parameters say about epochs; ``began`` is when the time budget began to run."""
+    budget = float("inf") if estimator.time_budget is None else estimator.time_budget
+    return EpochPlan(
+        estimator.max_epochs,
+        estimator.batch_size,
+        estimator.patience,
+        seed=seed,
+        deadline=began + budget,
+    )
+
+
+def warn_if_training_stopped_early(reports: Sequence[Training]) -> None:
+    """Warn of weights that ran away, and of a fit that was cut short."""
+    for report in reports:
+        if report.reason == "trouble":
+            warn(
+                f"training stopped after {report.epoch} epochs: {report.trouble}", DegenerateWarning
+            )
+        elif report.reason in ("time_budget", "interrupted"):
+            what = (
+                "time_budget was used up"
+                if report.reason == "time_budget"
+                else "the fit was interrupted"
+            )
+            warn(
+                f"{what} after {report.epoch} epochs; what was learned so far is kept",
+                ConvergenceWarning,
+            )
