@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from mixfold.contracts import Array, Block, Executor, Pilot
+from mixfold.contracts import Array, Block, Executor, Pilot, Source
 from mixfold.engine.executors import resolve_executor
 from mixfold.engine.loop import Plan, fit
 from mixfold.engine.progress import Progress
 from mixfold.math.kernels import Kernel, LinearKernel
 from mixfold.math.krylov import Eigenpairs
+from mixfold.models.factors.spectral import Spectrum, from_moments
 from mixfold.models.kernels.axes import (
     NEGLIGIBLE,
     SOLVERS,
@@ -25,6 +27,7 @@ from mixfold.models.kernels.axes import (
 from mixfold.models.kernels.centred import CentredGram
 from mixfold.models.kernels.em import KernelEM, ritz
 from mixfold.models.kernels.gram import FactoredGram, GivenGram, Gram
+from mixfold.models.kernels.primal import FeatureMoments, PrimalAxes, primal_axes
 
 # order of a matrix that is decomposed in full without a second thought, and of the largest one
 SMALL, LARGEST = 800, 2**14
@@ -238,3 +241,20 @@ class _Watch:
             self.reason = "time_budget"
         self.progress.say(f"product {passes}  largest relative residual {worst:.1e}", True)
         return late
+
+
+def copy_if_shared(X: Any, source: Source) -> Any:
+    """Rows that nobody else can change."""
+    if sparse.issparse(X):
+        return X
+    views = X.base is not None or X is getattr(source, "_X", None)
+    return np.array(X, order="C") if views else X
+
+
+def axes_of_moments(
+    sums: FeatureMoments, plain: bool, size: int, dimension: int | None, noise: float | None
+) -> tuple[PrimalAxes, Spectrum]:
+    """Axes of all rows that the moments stand for."""
+    spectrum = from_moments(sums.moments, size)
+    diagonal = None if plain else sums.diagonal / sums.weight
+    return primal_axes(spectrum, diagonal, dimension, noise), spectrum

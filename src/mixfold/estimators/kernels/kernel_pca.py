@@ -12,8 +12,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from mixfold.contracts import Array, Block
-from mixfold.estimators.kernels.kernel_rows import complete_entries, knows_its_kernel
-from mixfold.estimators.kernels.kernel_streams import KernelStream
+from mixfold.estimators.kernels.kernel_maps import explain_missing_entries
+from mixfold.estimators.kernels.kernel_streams import KernelStream, computes_kernel
 from mixfold.estimators.mixtures.answers import shaped
 from mixfold.models.factors.spectral_sums import complete_rows
 from mixfold.models.kernels.axes import eigenvectors
@@ -248,7 +248,7 @@ class KernelPCA(KernelStream):
         source = self._open(X, reset=True, weight=sample_weight, min_rows=2)
         self._begin()
         self._dtype = source.dtype.name
-        with complete_entries():
+        with explain_missing_entries():
             if self._by_rows(source):
                 return self._fit_rows(source)
             self._fit_coordinates(source)
@@ -269,7 +269,7 @@ class KernelPCA(KernelStream):
         ndarray of shape (n_samples, n_components_)
         """
         check_is_fitted(self)
-        with complete_entries():
+        with explain_missing_entries():
             return self._stacked(X, _Scores(self._projector, self._factor()))
 
     def _factor(self) -> Array:
@@ -279,7 +279,7 @@ class KernelPCA(KernelStream):
             return axes.shrinkage()
         return 1 / np.sqrt(axes.variances) if self.scale == "white" else np.ones(len(axes.values))
 
-    @available_if(knows_its_kernel)
+    @available_if(computes_kernel)
     def score_samples(self, X: Any) -> Array:
         """Log density of the features of each row: the lower, the more unusual.
 
@@ -300,7 +300,7 @@ class KernelPCA(KernelStream):
         """Whether models of different rows have densities in the same space."""
         return self.kernel in ("linear", "poly", "cosine")
 
-    @available_if(knows_its_kernel)
+    @available_if(computes_kernel)
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean log density of the features of the rows (per unit of weight).
 
@@ -338,10 +338,10 @@ class KernelPCA(KernelStream):
 
     def _measured(self, X: Any, diagonal: Array | None, density: bool) -> Array:
         check_is_fitted(self)
-        with complete_entries():
+        with explain_missing_entries():
             return self._stacked(X, _Measure(self._projector, diagonal, density))
 
-    @available_if(knows_its_kernel)
+    @available_if(computes_kernel)
     def inverse_transform(self, Z: Any) -> Array:
         """Rows whose ``transform`` is about Z.
 

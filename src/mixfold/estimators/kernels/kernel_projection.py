@@ -13,16 +13,24 @@ from mixfold.contracts import Array, Source
 from mixfold.engine.random import seed_from
 from mixfold.engine.sources.array import ArraySource
 from mixfold.engine.sources.sparse import SparseSource
-from mixfold.estimators.kernels.kernel_choice import KERNEL_RULES, kernel_of
-from mixfold.estimators.kernels.kernel_features import (
-    Coordinates,
+from mixfold.estimators.kernels.kernel_fits import (
+    Settings,
+    Solved,
     axes_of_moments,
-    drawn_landmarks,
-    given_map,
-    is_given,
+    copy_if_shared,
+    gram_executor,
+    make_gram,
+    solve,
 )
-from mixfold.estimators.kernels.kernel_fits import Settings, Solved, gram_executor, make_gram, solve
-from mixfold.estimators.kernels.kernel_rows import checked_square, own_rows
+from mixfold.estimators.kernels.kernel_maps import (
+    KERNEL_RULES,
+    Coordinates,
+    draw_given_map,
+    draw_landmarks,
+    kernel_of,
+    landmarks_are_rows,
+    select_weighted_square,
+)
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, MixfoldEstimator, warn
 from mixfold.models.factors.spectral import ORDINARY
@@ -41,7 +49,7 @@ from mixfold.models.kernels.projectors import (
 
 _SOLVERS = ("auto", "krylov", "chebyshev", "dense", "em", "primal")
 _POSITIVE = rule.number(0, open_end=True)
-_ROWS = rule.Rule("rows (an array with as many columns as X)", is_given)
+_ROWS = rule.Rule("rows (an array with as many columns as X)", landmarks_are_rows)
 
 
 def _is_share(value: Any) -> bool:
@@ -88,7 +96,7 @@ class KernelProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfol
                 "landmarks are a model in coordinates, fitted by solver='primal' (or 'auto'); got "
                 f"solver={self.solver!r}. Leave landmarks=None for a solver of the kernel matrix."
             )
-        if self.kernel == "precomputed" and is_given(self.landmarks):
+        if self.kernel == "precomputed" and landmarks_are_rows(self.landmarks):
             raise ValueError(
                 "with kernel='precomputed' there are no rows, so landmarks must be a number of "
                 "them; got an array"
@@ -125,7 +133,7 @@ class KernelProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfol
         """By the kernel matrix of all rows; their scores, if all of them have weight."""
         rows = collect_rows(source, self._executor(source))
         if self.kernel == "precomputed":
-            rows = checked_square(rows)
+            rows = select_weighted_square(rows)
         kernel = self._kernel_of(rows.X)
         start = None
         if self.warm_start and self._has_rows(rows.X.shape[0]):
@@ -136,7 +144,7 @@ class KernelProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfol
         if kernel is None:
             axes = spread_columns(axes, rows.chosen)
         else:
-            kept = KnownRows.of(own_rows(rows.X, source))
+            kept = KnownRows.of(copy_if_shared(rows.X, source))
         self._take(DualProjector(kernel, kept, axes), solved)
         return solved.scores if rows.chosen.all() else None
 
@@ -189,9 +197,9 @@ class KernelProjection(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfol
             return self._kernel_of(np.zeros((1, source.n_features))), PlainMap(source.n_features)
         if self.kernel == "precomputed":
             rows = collect_rows(source, executor)
-            checked_square(rows)
-            return None, given_map(rows, int(self.landmarks), self._seed)
-        landmarks = drawn_landmarks(source, executor, self.landmarks, self._seed)
+            select_weighted_square(rows)
+            return None, draw_given_map(rows, int(self.landmarks), self._seed)
+        landmarks = draw_landmarks(source, executor, self.landmarks, self._seed)
         kernel = self._kernel_of(landmarks)
         return kernel, landmark_map(kernel, landmarks)
 

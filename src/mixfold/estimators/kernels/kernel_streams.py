@@ -11,14 +11,14 @@ from sklearn.utils.metaestimators import available_if
 
 from mixfold.contracts import Array, Source, record
 from mixfold.engine.sources import open_source
-from mixfold.estimators.kernels.kernel_features import (
+from mixfold.estimators.kernels.kernel_fits import axes_of_moments
+from mixfold.estimators.kernels.kernel_maps import (
     Coordinates,
-    axes_of_moments,
-    given_landmarks,
-    is_given,
+    check_landmarks,
+    explain_missing_entries,
+    landmarks_are_rows,
 )
 from mixfold.estimators.kernels.kernel_projection import KernelProjection
-from mixfold.estimators.kernels.kernel_rows import complete_entries, knows_its_kernel
 from mixfold.models.factors.spectral import ORDINARY
 from mixfold.models.kernels.axes import known_scores
 from mixfold.models.kernels.known import Collected, KnownRows, collect_rows, stacked
@@ -35,10 +35,15 @@ class WaitingRows:
     weight: Array
 
 
+def computes_kernel(model: Any) -> bool:
+    """Whether k(x, x) can be computed: what is asked of rows beside the axes needs it."""
+    return bool(model.kernel != "precomputed")
+
+
 class KernelStream(KernelProjection):
     """``partial_fit``."""
 
-    @available_if(knows_its_kernel)
+    @available_if(computes_kernel)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch, of any size.
 
@@ -71,7 +76,7 @@ class KernelStream(KernelProjection):
         source = self._open(X, reset=not begun, weight=sample_weight)
         if not begun:
             self._begin()
-        with complete_entries():
+        with explain_missing_entries():
             if self._streams_moments(source.n_features):
                 self._add_moments(source, begun)
             else:
@@ -172,8 +177,8 @@ class KernelStream(KernelProjection):
         if self.landmarks is None:
             kernel = self._kernel_of(np.zeros((1, source.n_features)))
             return kernel, PlainMap(source.n_features), source
-        if is_given(self.landmarks):
-            landmarks = given_landmarks(self.landmarks, source)
+        if landmarks_are_rows(self.landmarks):
+            landmarks = check_landmarks(self.landmarks, source)
             kernel = self._kernel_of(landmarks)
             return kernel, landmark_map(kernel, landmarks), source
         rows = collect_rows(source, self._executor(source))
