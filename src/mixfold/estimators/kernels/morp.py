@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array
 from mixfold.engine.sources.targets import split_target
-from mixfold.estimators.kernels.kernel_views import VIEW_RULES
+from mixfold.estimators.kernels.kernel_views import VIEW_RULES, require_y
 from mixfold.estimators.kernels.morp_fit import MorpFit
 from mixfold.estimators.mixtures.answers import shaped
 from mixfold.estimators.outputs.output_sets import OutputSet, OutputSets
@@ -303,7 +303,7 @@ default='linear'
         Of several sets of outputs the mean. What is unknown of y does not count.
         """
         check_is_fitted(self)
-        y = split_target(X, y)[0] if isinstance(y, str) else self._required(y)
+        y = split_target(X, y)[0] if isinstance(y, str) else require_y(type(self).__name__, y)
         return self._sets.score(y, self.predict(X), sample_weight)
 
     # ------------------------------------------------ scikit-learn and files

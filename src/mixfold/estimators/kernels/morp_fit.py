@@ -8,7 +8,12 @@ import numpy as np
 
 from mixfold.contracts import Array, Executor, Source
 from mixfold.engine.random import seed_from
-from mixfold.estimators.kernels.kernel_views import ViewEstimator, exact_scores
+from mixfold.estimators.kernels.kernel_views import (
+    ViewEstimator,
+    exact_scores,
+    read_sides,
+    weights_or_ones,
+)
 from mixfold.estimators.kernels.morp_search import candidates, search
 from mixfold.estimators.outputs.output_features import output_features
 from mixfold.estimators.outputs.output_sets import OutputSets, each_of, learn_sets
@@ -32,14 +37,13 @@ class MorpFit(ViewEstimator):
 
     def _fitted_scores(self, X: Any, y: Any, sample_weight: Any) -> Array:
         seed = seed_from(self.random_state)
-        y, columns, weights = self._beside(X, y, sample_weight)
+        y, columns, weights = read_sides(type(self).__name__, X, y, sample_weight)
         self._sets, coded = learn_sets(y, self.task, weights, self.standardize)
-        if weights is None or len(weights) != len(coded[0]):
-            weights = np.ones(len(coded[0]))
+        weights = weights_or_ones(weights, len(coded[0]))
         total, self._shares = self._betas()
         outputs = output_features(self, coded, weights, seed)
         self._sizes = [table.shape[1] for table in outputs]
-        source = self._with_outputs(X, columns, sample_weight, np.hstack(outputs))
+        source = self._open_with_outputs(X, columns, sample_weight, np.hstack(outputs))
         executor, view = self._executor(source), self._input_choice(seed)
         self._chosen, self.cv_results_ = {"beta": total}, None
         if total is None:
