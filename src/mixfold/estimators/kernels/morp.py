@@ -474,7 +474,8 @@ class _Objective:
         return float(given or 0.0)
 
     def _usual(self, thin: Thin) -> float:
-        return float(_SHARE * self._input_values(thin).sum() / thin.weight)
+        usual: float = _SHARE * self._input_values(thin).sum() / thin.weight
+        return usual
 
     def _input_values(self, thin: Thin) -> Array:
         """Eigenvalues of Gx, which is divided by its trace if so wished."""
