@@ -483,7 +483,7 @@ def test_fitted_models_travel(model: KernelPCA, rows: Array) -> None:
     fitted = clone(model).fit(rows)
     there = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(there.transform(rows), fitted.transform(rows))
-    task = _Scores(fitted._projector, fitted._factor())
+    task = _Scores(fitted._projector, fitted._score_factor())
     block = Block(rows)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(task))(block), task(block))
 

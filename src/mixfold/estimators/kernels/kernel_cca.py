@@ -15,6 +15,9 @@ from mixfold.estimators.kernels.kernel_views import (
     Reweighted,
     ViewEstimator,
     exact_scores,
+    read_sides,
+    require_y,
+    weights_or_ones,
 )
 from mixfold.estimators.outputs.output_features import output_thin
 from mixfold.estimators.outputs.output_sets import OutputSet, learn_sets
@@ -189,34 +192,34 @@ default='linear'
         """
         self._check_parameters()
         seed = seed_from(self.random_state)
-        y, columns, weights = self._beside(X, y, sample_weight)
-        sets, (coded,) = learn_sets(self._one(y), self.task, weights, self.standardize)
-        self._output = sets.sets[0]
-        if weights is None or len(weights) != len(coded):
-            weights = np.ones(len(coded))
-        weights = weights * ~np.isnan(coded).any(axis=1)
-        self._fit_pairs(X, columns, sample_weight, coded, weights, seed)
-        return self
 
-    def _fit_pairs(
-        self, X: Any, columns: Any, given: Any, coded: Array, weights: Array, seed: int
-    ) -> None:
+        # y as numbers; a row that lacks any of them weighs nothing
+        y, columns, weights = read_sides(type(self).__name__, X, y, sample_weight)
+        if isinstance(y, dict):
+            raise ValueError("KernelCCA takes one table as y, got a dict; see MORP for several")
+        sets, (coded,) = learn_sets(y, self.task, weights, self.standardize)
+        self._output = sets.sets[0]
+        weights = weights_or_ones(weights, len(coded)) * ~np.isnan(coded).any(axis=1)
         known, scale = weights > 0, 1.0 / weights.sum()
+
+        # the kernel matrix of y: its eigenvectors are outputs beside the rows of X
         other = output_thin(self, coded, weights, seed)
-        # the eigenvectors of the other view, as outputs of this one
         vectors = np.zeros((len(coded), len(other.values)))
         vectors[known] = other.reader(np.diag(other.values**-0.5))(coded[known])
-        source = self._with_outputs(X, columns, given, vectors)
+        source = self._open_with_outputs(X, columns, sample_weight, vectors)
         if not known.all():
             source = Reweighted(source, weights)
         executor = self._executor(source)
+
+        # the kernel matrix of x, and the pairs of directions in which both go together
         thin, self.solver_ = self._input_choice(seed).thin(source, executor)
         cx, cy = (1 / (scale * t.trace) if self.balance else 1.0 for t in (thin, other))
         pairs = canonical_pairs(
             cx * thin.values, cy * other.values, thin.outputs, self.regularization,
             self.n_components,
         )  # fmt: skip
-        # for k = 0 the scores have variance one
+
+        # scores of variance one for k = 0, turned so that the largest of each is positive
         projection = thin.reader(pairs.inputs * np.sqrt(cx / scale))
         scores = exact_scores(source, executor, projection)
         turn = signs(scores * known[:, None])[0]
@@ -224,9 +227,7 @@ default='linear'
         self._output_projection = other.reader(pairs.outputs * turn * np.sqrt(cy / scale))
         self.singular_values_, self.correlations_ = pairs.values, pairs.correlations
         self._publish_axes()
-        self._tell_few()
 
-    def _tell_few(self) -> None:
         found = len(self.correlations_)
         if found < self.n_components:
             warn(
@@ -234,13 +235,10 @@ default='linear'
                 f"n_components={self.n_components}; scores have that many columns",
                 DegenerateWarning,
             )
-
-    def _one(self, y: Any) -> Any:
-        if isinstance(y, dict):
-            raise ValueError("KernelCCA takes one table as y, got a dict; see MORP for several")
-        return y
+        return self
 
     def _publish_axes(self) -> None:
+        """Attributes that follow from what a file holds; also after loading one."""
         for name, projection in (("x", self._projection), ("y", self._output_projection)):
             if isinstance(projection, LinearProjection):
                 setattr(self, f"{name}_weights_", projection.matrix.astype(self._dtype))
@@ -285,7 +283,7 @@ default='linear'
         sample_weight : array-like of shape (n_samples,), optional
         """
         check_is_fitted(self)
-        zx, zy = self.transform(X, self._required(y))
+        zx, zy = self.transform(X, require_y(type(self).__name__, y))
         weight = np.ones(len(zx)) if sample_weight is None else np.asarray(sample_weight, float)
         known = ~np.isnan(zy).any(axis=1)
         if len(zx) != len(zy):

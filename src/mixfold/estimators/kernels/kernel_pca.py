@@ -8,13 +8,32 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import assert_all_finite
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
-from mixfold.contracts import Array, Block
-from mixfold.estimators.kernels.kernel_rows import complete_entries, knows_its_kernel
-from mixfold.estimators.kernels.kernel_streams import KernelStream
+from mixfold.contracts import Array, Block, Source
+from mixfold.engine.random import seed_from
+from mixfold.estimators.kernels.kernel_fits import (
+    FittedAxes,
+    FittedProjector,
+    Settings,
+    fit_by_kernel_matrix,
+    fit_in_coordinates,
+    refuse_contradictions,
+    uses_kernel_matrix,
+)
+from mixfold.estimators.kernels.kernel_maps import (
+    KERNEL_RULES,
+    explain_missing_entries,
+    landmarks_are_rows,
+)
+from mixfold.estimators.kernels.kernel_streams import Earlier, is_weightless, learn_batch
 from mixfold.estimators.mixtures.answers import shaped
+from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell.base import DegenerateWarning, MixfoldEstimator, warn
 from mixfold.models.factors.spectral_sums import complete_rows
 from mixfold.models.kernels.axes import eigenvectors
 from mixfold.models.kernels.preimage import PreImages, pre_images
@@ -22,9 +41,21 @@ from mixfold.models.kernels.projectors import DualProjector, PrimalProjector, Pr
 
 # rows by whose scores rows are found for other scores
 _ANCHORS = 1000
+_SOLVERS = ("auto", "krylov", "chebyshev", "dense", "em", "primal")
+_POSITIVE = rule.number(0, open_end=True)
+_ROWS = rule.Rule("rows (an array with as many columns as X)", landmarks_are_rows)
 
 
-class KernelPCA(KernelStream):
+def _is_share(value: Any) -> bool:
+    return _POSITIVE.holds(value) and value <= 1
+
+
+def _computes_kernel(model: Any) -> bool:
+    """Whether k(x, x) of new rows can be computed."""
+    return bool(model.kernel != "precomputed")
+
+
+class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstimator):
     """Kernel PCA with a likelihood, exact for tens of thousands of rows, in batches or streams.
 
     The features phi(x) of a row, of which a kernel k(x, y) gives the scalar products, follow
@@ -155,6 +186,22 @@ class KernelPCA(KernelStream):
     True
     """
 
+    _projector: FittedProjector
+    _constraints: ClassVar[rule.Constraints] = {
+        **KERNEL_RULES,
+        "n_components": (rule.nothing(), rule.integer(1)),
+        "landmarks": (rule.nothing(), rule.integer(1), _ROWS),
+        "solver": (rule.one_of(_SOLVERS),),
+        "scale": (rule.one_of(["scores", "latent", "white"]),),
+        "noise_variance": (rule.nothing(), _POSITIVE),
+        "tol": (rule.number(0),),
+        "max_iter": (rule.integer(1),),
+        "cache_size": (rule.number(0),),
+        "forgetting": (rule.Rule("a number above 0 and up to 1", _is_share),),
+        "warm_start": (rule.boolean(),),
+        "verbose": (rule.integer(0), rule.boolean()),
+        "time_budget": (rule.nothing(), _POSITIVE),
+    }  # fmt: skip
     _stored: ClassVar[tuple[str, ...]] = (
         "_projector", "_seed", "_total_weight", "_moments", "_buffer", "_batches", "solver_",
         "n_iter_", "n_passes_", "stop_reason_",
@@ -222,7 +269,7 @@ class KernelPCA(KernelStream):
         -------
         self
         """
-        self._fitted(X, sample_weight)
+        self._fit_and_score(X, sample_weight)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
@@ -237,22 +284,154 @@ class KernelPCA(KernelStream):
         -------
         ndarray of shape (n_samples, n_components_)
         """
-        scores = self._fitted(X, sample_weight)
+        scores = self._fit_and_score(X, sample_weight)
         if scores is None:
             return self.transform(X)
-        return np.asarray((scores * self._factor()).astype(self._dtype))
+        return np.asarray((scores * self._score_factor()).astype(self._dtype))
 
-    def _fitted(self, X: Any, sample_weight: Any) -> Array | None:
+    def _fit_and_score(self, X: Any, sample_weight: Any) -> Array | None:
+        """Fit, and give the scores of the rows, where they are at hand; for both of the above."""
         self._check_parameters()
-        self._check_choices()
+        refuse_contradictions(self.kernel, self.landmarks, self.solver)
         source = self._open(X, reset=True, weight=sample_weight, min_rows=2)
-        self._begin()
         self._dtype = source.dtype.name
-        with complete_entries():
-            if self._by_rows(source):
-                return self._fit_rows(source)
-            self._fit_coordinates(source)
-        return None
+        self._seed = seed_from(self.random_state)
+        self._forget_batches()
+        settings = self._settings()
+        with explain_missing_entries():
+            if uses_kernel_matrix(settings, source):
+                earlier = getattr(self, "_projector", None) if self.warm_start else None
+                found = fit_by_kernel_matrix(settings, source, earlier)
+            else:
+                found = fit_in_coordinates(settings, source)
+        self._publish(found)
+        self._warn_about(found)
+        return found.scores
+
+    @available_if(_computes_kernel)
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from one more batch, of any size.
+
+        Without landmarks all rows are kept (of the last ``fit``, too): the new ones are projected
+        on the axes so far and the solver goes on from there, on the kernel matrix of all rows. The
+        result is that of one fit to all of them.
+
+        With landmarks (or the linear kernel and at most 2000 columns) memory is bounded: only sums
+        of squares and products of coordinates are kept. If ``landmarks`` is a number, the first
+        rows of the stream become the landmarks; until there are enough, rows are kept and the
+        model is that of all of them. ``forgetting`` below 1 multiplies what was learned before
+        with each batch.
+
+        What the kernel takes from the data (``gamma``) is taken from the first batch.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in ``fit``; a kernel matrix (kernel='precomputed') has no batches.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        refuse_contradictions(self.kernel, self.landmarks, self.solver)
+        begun = hasattr(self, "_projector")
+        if begun and sample_weight is not None and is_weightless(sample_weight):
+            return self
+        source = self._open(X, reset=not begun, weight=sample_weight)
+        if not begun:
+            self._seed = seed_from(self.random_state)
+            self._forget_batches()
+        earlier = Earlier(
+            projector=getattr(self, "_projector", None),
+            total_weight=getattr(self, "_total_weight", None),
+            moments=getattr(self, "_moments", None),
+            waiting=getattr(self, "_buffer", None),
+        )
+        with explain_missing_entries():
+            found = learn_batch(self._settings(), source, earlier, self.forgetting)
+        self._publish(found)
+        if self.n_components_:  # a stream that has only begun need not have any axis
+            self._warn_about(found)
+        self._batches = getattr(self, "_batches", 0) + 1
+        return self
+
+    def _open(self, X: Any, **how: Any) -> Source:
+        if self.kernel == "precomputed" and isinstance(X, np.ndarray):
+            assert_all_finite(X, input_name="X")  # it cannot be filled, whatever its shape
+        return super()._open(X, **how)
+
+    def _forget_batches(self) -> None:
+        """Forget what batches have left, where a fit or a stream begins."""
+        for name in ("_moments", "_buffer", "_batches"):
+            self.__dict__.pop(name, None)
+
+    def _settings(self) -> Settings:
+        """The parameters on which the fit of this seed depends."""
+        return Settings(
+            kernel=self.kernel,
+            gamma=self.gamma,
+            degree=self.degree,
+            coef0=self.coef0,
+            landmarks=self.landmarks,
+            solver=self.solver,
+            size=None if self.n_components is None else int(self.n_components),
+            noise=self.noise_variance,
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            cache_bytes=1e6 * float(self.cache_size),
+            seed=self._seed,
+            time_budget=self.time_budget,
+            verbose=int(self.verbose),
+            executor=self.executor,
+            n_jobs=self.n_jobs,
+        )
+
+    def _publish(self, found: FittedAxes) -> None:
+        """All that a fit or a batch has found."""
+        for name, value in found.state.items():
+            setattr(self, name, value)
+        self.solver_, self.n_iter_, self.n_passes_ = found.solver, found.n_iter, found.n_passes
+        self.stop_reason_ = found.reason
+        self._publish_projector(found.projector)
+
+    def _publish_projector(self, projector: FittedProjector) -> None:
+        """Attributes that follow from what a file holds; also after loading one."""
+        self._projector = projector
+        self.__dict__.pop("_pre_images", None)
+        axes = projector.axes
+        trace = float(axes.trace)
+        self.n_components_ = len(axes.values)
+        self.eigenvalues_ = axes.values
+        self.explained_variance_ = axes.variances
+        self.explained_variance_ratio_ = axes.values / trace if trace > 0 else axes.values
+        self.noise_variance_ = float(axes.noise)
+        self.gamma_ = getattr(projector.kernel, "gamma", None)
+        self.converged_ = self.stop_reason_ == "converged"
+
+    def _warn_about(self, found: FittedAxes) -> None:
+        """What a user should know of a fit."""
+        if self.n_components_ == 0 and not found.lost:
+            warn(
+                "the rows do not differ in this kernel: there is no axis (n_components_ is 0). "
+                "Give rows that differ, or another kernel or gamma.",
+                DegenerateWarning,
+            )
+        if found.lost:
+            warn(
+                f"{found.lost} of the axes have no more variance than noise_variance="
+                f"{self.noise_variance!r}, so their latents are zero; give a smaller one (or None)",
+                DegenerateWarning,
+            )
+        if not self.converged_:
+            worst = f"; the largest relative residual is {found.worst:.1e}"
+            reached = worst if found.worst < np.inf else ""
+            warn(
+                f"the axes are less exact than asked for ({self.stop_reason_} was reached after "
+                f"{self.n_iter_} iterations{reached}): increase max_iter, tol or time_budget, or "
+                "ask for fewer n_components",
+                ConvergenceWarning,
+            )
 
     # ------------------------------------------------ asking
 
@@ -269,17 +448,17 @@ class KernelPCA(KernelStream):
         ndarray of shape (n_samples, n_components_)
         """
         check_is_fitted(self)
-        with complete_entries():
-            return self._stacked(X, _Scores(self._projector, self._factor()))
+        with explain_missing_entries():
+            return self._stacked(X, _Scores(self._projector, self._score_factor()))
 
-    def _factor(self) -> Array:
-        """What scores are multiplied by (d,)."""
+    def _score_factor(self) -> Array:
+        """What scores are multiplied by (d,), as ``scale`` says."""
         axes = self._projector.axes
         if self.scale == "latent":
             return axes.shrinkage()
         return 1 / np.sqrt(axes.variances) if self.scale == "white" else np.ones(len(axes.values))
 
-    @available_if(knows_its_kernel)
+    @available_if(_computes_kernel)
     def score_samples(self, X: Any) -> Array:
         """Log density of the features of each row: the lower, the more unusual.
 
@@ -300,7 +479,7 @@ class KernelPCA(KernelStream):
         """Whether models of different rows have densities in the same space."""
         return self.kernel in ("linear", "poly", "cosine")
 
-    @available_if(knows_its_kernel)
+    @available_if(_computes_kernel)
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean log density of the features of the rows (per unit of weight).
 
@@ -337,11 +516,12 @@ class KernelPCA(KernelStream):
         return self._measured(X, own, density=False)
 
     def _measured(self, X: Any, diagonal: Array | None, density: bool) -> Array:
+        """Log densities of the rows, or their distances from the plane of the axes."""
         check_is_fitted(self)
-        with complete_entries():
+        with explain_missing_entries():
             return self._stacked(X, _Measure(self._projector, diagonal, density))
 
-    @available_if(knows_its_kernel)
+    @available_if(_computes_kernel)
     def inverse_transform(self, Z: Any) -> Array:
         """Rows whose ``transform`` is about Z.
 
@@ -365,14 +545,15 @@ class KernelPCA(KernelStream):
             raise ValueError(
                 f"Z must have a column for each axis, {self.n_components_}; got {Z.shape[1]}"
             )
-        factor = self._factor()
+        factor = self._score_factor()
         scores = Z * np.divide(1.0, factor, out=np.zeros_like(factor), where=factor > 0)
         plane = self._projector.plane()
         if plane is not None:
             return np.asarray((scores @ plane[0].T + plane[1]).astype(Z.dtype))
-        return self._regression()(np.asarray(scores, np.float64)).astype(Z.dtype)
+        return self._fitted_pre_images()(np.asarray(scores, np.float64)).astype(Z.dtype)
 
-    def _regression(self) -> PreImages:
+    def _fitted_pre_images(self) -> PreImages:
+        """The regression from scores to rows, fitted when it is first asked for."""
         known: PreImages | None = getattr(self, "_pre_images", None)
         if known is not None:
             return known
@@ -432,7 +613,7 @@ class KernelPCA(KernelStream):
         projector = self._projector
         if not isinstance(projector, DualProjector | PrimalProjector):
             raise TypeError(f"a {type(projector).__name__} is no projector")
-        self._publish(projector)
+        self._publish_projector(projector)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,20 +10,35 @@ from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from mixfold.contracts import Array
+from mixfold.contracts import Array, Block
+from mixfold.engine.random import seed_from
 from mixfold.engine.sources.targets import split_target
-from mixfold.estimators.kernels.kernel_views import VIEW_RULES
-from mixfold.estimators.kernels.morp_fit import MorpFit
+from mixfold.estimators.kernels.kernel_views import (
+    VIEW_RULES,
+    ViewEstimator,
+    exact_scores,
+    read_sides,
+    require_y,
+    weights_or_ones,
+)
+from mixfold.estimators.kernels.morp_search import candidates, search
 from mixfold.estimators.mixtures.answers import shaped
-from mixfold.estimators.outputs.output_sets import OutputSet, OutputSets
+from mixfold.estimators.outputs.output_features import output_features
+from mixfold.estimators.outputs.output_sets import OutputSet, OutputSets, each_of, learn_sets
 from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell.base import DegenerateWarning, warn
 from mixfold.estimators.shell.targets import TASKS
-from mixfold.models.kernels.morp import FORMS
-from mixfold.models.kernels.readout import Readout
+from mixfold.math.signs import signs
+from mixfold.models.kernels.morp import FORMS, MorpAxes, check_spanned, inverse_form, max_form
+from mixfold.models.kernels.readout import Readout, fit_readout
+from mixfold.models.kernels.views import LinearProjection, Projection, Thin
 from mixfold.models.kernels.views.rows import whole_rows
 
+# regularization by default, as a share of the mean variance: what was found to work
+_SHARE = 0.3
 
-def _of_classes(estimator: Any) -> bool:
+
+def _decides(estimator: Any) -> bool:
     """Whether there is something to decide: of one y, that is classes or labels."""
     sets = getattr(estimator, "_sets", None)
     tasks = [estimator.task] if sets is None else [one.target.task for one in sets.sets]
@@ -34,17 +50,19 @@ def _of_classes(estimator: Any) -> bool:
     )
 
 
-def _is_beta(value: Any) -> bool:
+def _is_share(value: Any) -> bool:
+    return rule.number(0).holds(value) and value <= 1
+
+
+def _is_list_of_shares(value: Any) -> bool:
     if isinstance(value, dict):
         value = list(value.values())
-    return rule.number(0).holds(value) or (
-        isinstance(value, list | tuple | np.ndarray)
-        and len(value) > 0
-        and all(rule.number(0).holds(one) for one in value)
-    )
+    if not isinstance(value, list | tuple | np.ndarray):
+        return False
+    return len(value) > 0 and all(rule.number(0).holds(one) for one in value)
 
 
-class MORP(MorpFit):
+class MORP(ViewEstimator):
     """Multi-output regularised projection: kernel PCA in which the outputs have a say.
 
     With centred kernel matrices Gx of the inputs and Gy of the outputs, each divided by its trace,
@@ -172,10 +190,9 @@ default='linear'
     _constraints: ClassVar[rule.Constraints] = {
         **VIEW_RULES,
         "beta": (
-            rule.Rule("a number from 0 to 1", lambda v: rule.number(0).holds(v) and v <= 1),
+            rule.Rule("a number from 0 to 1", _is_share),
             rule.one_of(["cv"]),
-            rule.Rule("a list or dict of numbers >= 0, one per set of outputs", lambda v: not rule
-                      .number(0).holds(v) and _is_beta(v)),
+            rule.Rule("a list or dict of numbers >= 0, one per set of outputs", _is_list_of_shares),
         ),
         "regularization": (rule.nothing(), rule.number(0)),
         "smoothing": (rule.nothing(), rule.number(0, open_end=True)),
@@ -189,9 +206,13 @@ default='linear'
         "cv_grid": (rule.nothing(), rule.Rule("a dict", lambda v: isinstance(v, dict))),
     }  # fmt: skip
     _stored: ClassVar[tuple[str, ...]] = (
-        *MorpFit._stored, "_sets", "_readout", "eigenvalues_", "explained_variance_ratio_",
+        *ViewEstimator._stored, "_sets", "_readout", "eigenvalues_", "explained_variance_ratio_",
         "explained_output_ratio_", "beta_", "regularization_", "cv_results_",
     )  # fmt: skip
+
+    _sets: OutputSets
+    _readout: Readout
+    cv_results_: dict[str, Any] | None
 
     def __init__(
         self,
@@ -262,14 +283,77 @@ default='linear'
         -------
         self
         """
-        self._check_parameters()
-        self._fitted_scores(X, y, sample_weight)
+        self._fit_and_score(X, y, sample_weight)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """``fit(X, y).transform(X)``, without visiting the rows once more."""
+        return self._fit_and_score(X, y, sample_weight).astype(self._dtype)
+
+    def _fit_and_score(self, X: Any, y: Any, sample_weight: Any) -> Array:
+        """Fit, and give the scores of the rows in double precision; for both of the above."""
         self._check_parameters()
-        return self._fitted_scores(X, y, sample_weight).astype(self._dtype)
+        seed = seed_from(self.random_state)
+
+        # y as numbers, and how much each of its sets counts
+        y, columns, weights = read_sides(type(self).__name__, X, y, sample_weight)
+        self._sets, coded = learn_sets(y, self.task, weights, self.standardize)
+        weights = weights_or_ones(weights, len(coded[0]))
+        beta, shares = _share_beta(self.beta, self._sets)
+
+        # the rows of X, with y in the coordinates of its kernel beside them
+        outputs = output_features(self, coded, weights, seed)
+        source = self._open_with_outputs(X, columns, sample_weight, np.hstack(outputs))
+        executor, view = self._executor(source), self._input_choice(seed)
+        objective = _Objective(
+            self.form, self.n_components, self.regularization, self.smoothing, self.balance,
+            shares, [table.shape[1] for table in outputs],
+        )  # fmt: skip
+
+        # beta (and the regularization) by rows left out, if they are to be chosen
+        chosen: dict[str, Any] = {"beta": beta}
+        self.cv_results_ = None
+        if beta is None:
+            tried = candidates(self.cv_grid)
+            self.cv_results_ = search(
+                source, executor, view, objective.axes, coded, weights, tried, self.cv,
+                float(self.ridge),
+            )  # fmt: skip
+            chosen = tried[int(np.argmax(self.cv_results_["mean_test_score"]))]
+
+        # the kernel matrix of x, its axes, and the scores, turned so that the largest is positive
+        thin, self.solver_ = view.thin(source, executor)
+        axes = objective.axes(thin, **chosen)
+        projection = thin.reader(axes.weights)
+        scores = exact_scores(source, executor, projection)
+        turn = signs(scores * (weights > 0)[:, None])[0]
+        self._projection, scores = projection.times(turn), scores * turn
+        self._readout = fit_readout(scores, np.hstack(coded), weights, float(self.ridge))
+
+        # publish
+        self.beta_ = float(chosen["beta"])
+        self.regularization_ = objective.used_regularization(thin, chosen.get("regularization"))
+        self.eigenvalues_ = axes.values
+        self.explained_variance_ratio_ = axes.inputs
+        self.explained_output_ratio_ = axes.outputs * objective.spanned_share(thin)
+        self._publish_axes()
+        if len(axes.values) < self.n_components:
+            warn(
+                f"there are only {len(axes.values)} directions to project on, fewer than "
+                f"n_components={self.n_components}; scores have that many columns",
+                DegenerateWarning,
+            )
+        return scores
+
+    def _publish_axes(self) -> None:
+        """Attributes that follow from what a file holds; also after loading one."""
+        projection = self._projection
+        if isinstance(projection, LinearProjection):
+            self.components_ = projection.matrix.T.astype(self._dtype)
+            self.mean_ = projection.mean.astype(self._dtype)
+        first = self._sets.sets[0].target
+        if self._sets.single and first.task != "regression":
+            self.classes_ = first.classes
 
     # ------------------------------------------------ asking
 
@@ -277,25 +361,26 @@ default='linear'
         """Scores of the rows, (n_samples, n_components)."""
         return self._scores(X)
 
-    def _outputs(self, X: Any) -> Array:
-        return self._stacked(X, _Read(self._projection, self._readout))
-
     def predict(self, X: Any) -> Any:
         """Outputs of the rows, read off their scores, in the form in which y was given to ``fit``.
 
         Of classes that whose code is nearest; labels are 1 from one half on.
         """
         check_is_fitted(self)
-        return self._sets.joined(OutputSet.predicted, self._outputs(X))
+        return self._sets.joined(OutputSet.predicted, self._expected_outputs(X))
 
-    @available_if(_of_classes)
+    @available_if(_decides)
     def decision_function(self, X: Any) -> Any:
         """Scores of the classes (n_samples, n_classes), of two classes of the second (n_samples,).
 
         Of labels: by how much the expected output exceeds one half, (n_samples, n_labels).
         """
         check_is_fitted(self)
-        return self._sets.joined(OutputSet.decided, self._outputs(X))
+        return self._sets.joined(OutputSet.decided, self._expected_outputs(X))
+
+    def _expected_outputs(self, X: Any) -> Array:
+        """Coded outputs (n, L) of the rows, read off their scores."""
+        return self._stacked(X, _Outputs(self._projection, self._readout))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy of the classes (of all labels of a row at once), or R^2 of the outputs.
@@ -303,7 +388,7 @@ default='linear'
         Of several sets of outputs the mean. What is unknown of y does not count.
         """
         check_is_fitted(self)
-        y = split_target(X, y)[0] if isinstance(y, str) else self._required(y)
+        y = split_target(X, y)[0] if isinstance(y, str) else require_y(type(self).__name__, y)
         return self._sets.score(y, self.predict(X), sample_weight)
 
     # ------------------------------------------------ scikit-learn and files
@@ -328,11 +413,99 @@ default='linear'
         self._publish_axes()
 
 
-class _Read:
-    """Outputs of a block; picklable."""
+# ------------------------------------------------------------------ steps of the fit
 
-    def __init__(self, projection: Any, readout: Readout) -> None:
-        self.projection, self.readout = projection, readout
 
-    def __call__(self, block: Any) -> Array:
+def _share_beta(beta: Any, sets: OutputSets) -> tuple[float | None, Array]:
+    """Beta of all outputs together (None if it is to be chosen), and shares of the sets."""
+    count = len(sets.sets)
+    if isinstance(beta, str):
+        return None, np.full(count, 1 / count)
+    if np.ndim(beta) == 0 and not isinstance(beta, dict):
+        return float(beta), np.full(count, 1 / count)
+    given = list(beta) if isinstance(beta, np.ndarray) else beta
+    if sets.single:
+        raise ValueError(
+            f"beta={beta!r} is for several sets of outputs (y a list or dict of arrays), "
+            "but y is one; give one number"
+        )
+    each = np.array(each_of(given, sets, "beta"), float)
+    total = float(each.sum())
+    if total > 1 + 1e-12:
+        raise ValueError(f"the entries of beta must sum to at most 1, got {beta!r}")
+    return min(total, 1.0), each / total if total > 0 else np.full(count, 1 / count)
+
+
+@dataclass(frozen=True, slots=True)
+class _Objective:
+    """What the axes are to be, by the parameters of MORP.
+
+    ``shares`` (S,) says how much each set of outputs counts, and ``sizes`` how many columns it has.
+    """
+
+    form: str
+    n_components: int
+    regularization: float | None
+    smoothing: float | None
+    balance: bool
+    shares: Array
+    sizes: list[int]
+
+    def axes(self, thin: Thin, beta: float, regularization: float | None = None) -> MorpAxes:
+        """The axes at these settings, in coordinates of the features as they are."""
+        w, C, squares = self._balanced(thin)
+        gamma = self.used_regularization(thin, regularization)
+        if self.form == "max":
+            return max_form(w, C, beta, gamma, self.n_components)
+        if beta >= 1:
+            raise ValueError(
+                f"form='inverse' needs beta < 1, got {beta:g}; use form='max', or a smaller beta"
+            )
+        if beta > 0:
+            check_spanned(C, squares)
+        ridge = self._usual(thin) if self.smoothing is None else float(self.smoothing)
+        return inverse_form(w, C, beta, gamma, ridge, self.n_components)
+
+    def used_regularization(self, thin: Thin, regularization: float | None = None) -> float:
+        """That which is tried, or else that of the user, or else the usual one of the form."""
+        given = self.regularization if regularization is None else regularization
+        if self.form == "max":
+            return float(self._usual(thin) if given is None else given)
+        return float(given or 0.0)
+
+    def _usual(self, thin: Thin) -> float:
+        usual: float = _SHARE * self._input_values(thin).sum() / thin.weight
+        return usual
+
+    def _input_values(self, thin: Thin) -> Array:
+        """Eigenvalues of Gx, which is divided by its trace if so wished."""
+        return thin.values / thin.trace if self.balance else thin.values
+
+    def spanned_share(self, thin: Thin) -> float:
+        """The share of the outputs that functions of x can have at all."""
+        _, C, squares = self._balanced(thin)
+        total = float(squares.sum())
+        return float((C**2).sum()) / total if total > 0 else 0.0
+
+    def _balanced(self, thin: Thin) -> tuple[Array, Array, Array]:
+        """Eigenvalues of Gx, V'Y and squares of Y; YY' is the sum of all Gy as much as they count.
+
+        Each of these is divided by its trace, if so wished.
+        """
+        which = np.repeat(np.arange(len(self.shares)), self.sizes)
+        scale = self.shares[which]
+        if self.balance:
+            traces = np.bincount(which, thin.squares, minlength=len(self.shares))
+            scale = scale / np.where(traces > 0, traces, 1.0)[which]
+        return self._input_values(thin), thin.outputs * np.sqrt(scale), thin.squares * scale
+
+
+@dataclass(frozen=True, slots=True)
+class _Outputs:
+    """Coded outputs of a block, read off its scores; picklable."""
+
+    projection: Projection
+    readout: Readout
+
+    def __call__(self, block: Block) -> Array:
         return shaped(self.readout(self.projection(whole_rows(block))), block)
