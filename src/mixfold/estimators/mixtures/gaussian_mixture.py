@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
+from mixfold.contracts import Array
 from mixfold.estimators.mixtures.initial import given_start
 from mixfold.estimators.mixtures.mixture import MixtureEstimator
 from mixfold.estimators.shell import constraints as rule
@@ -168,35 +169,44 @@ class GaussianMixture(MixtureEstimator):
         self.time_budget = time_budget
         self.checkpoint = checkpoint
 
-    def _family(self) -> GaussianFamily:
-        # a variance of exactly zero has no density; the least floor is far below any real one
-        return GAUSSIAN[self.covariance_type](floor=max(float(self.reg_covar), 1e-14))
-
     def _model(self, n_features: int) -> Mixture:
         return Mixture(
             self.n_components,
-            self._family(),
+            gaussian_family(self.covariance_type, self.reg_covar),
             start=STARTS[self.init_params],
             given=given_start(self, n_features),
         )
 
     def _publish_params(self) -> None:
         params: MixtureParams = self._params
-        family = self._family()
-        components = params.components
-        covariances = family.covariances(components)
-        self.weights_ = params.weights.astype(self._dtype)
-        self.means_ = components.frame.leave(components.means).astype(self._dtype)
-        self.covariances_ = covariances.astype(self._dtype)
-        precisions, factors = family.precisions(components)
+        family = gaussian_family(self.covariance_type, self.reg_covar)
+        published = gaussian_parameters(family, params, self._dtype)
+        self.weights_, self.means_, self.covariances_ = published
+        precisions, factors = family.precisions(params.components)
         self.precisions_ = precisions.astype(self._dtype)
         self.precisions_cholesky_ = factors.astype(self._dtype)
 
     def _fits(self, model: Mixture) -> bool:
         components = self._params.components
         shape = (self.n_components, self.n_features_in_)
-        wanted = self._family().scatter_shape(*shape)
+        wanted = GAUSSIAN[self.covariance_type].scatter_shape(*shape)
         return components.means.shape == shape and components.scatter.shape == wanted
 
     def _without_start(self) -> Self:
         return self.set_params(weights_init=None, means_init=None, precisions_init=None)
+
+
+def gaussian_family(covariance_type: str, reg_covar: float) -> GaussianFamily:
+    """The family of the components of a Gaussian mixture without priors."""
+    # a variance of exactly zero has no density; the least floor is far below any real one
+    return GAUSSIAN[covariance_type](floor=max(float(reg_covar), 1e-14))
+
+
+def gaussian_parameters(
+    family: GaussianFamily, params: MixtureParams, dtype: str
+) -> tuple[Array, Array, Array]:
+    """Weights, means and covariances of the components in the units of the data."""
+    components = params.components
+    means = components.frame.leave(components.means)
+    covariances = family.covariances(components)
+    return params.weights.astype(dtype), means.astype(dtype), covariances.astype(dtype)
