@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
+import numpy as np
+
 from mixfold.contracts import Array
-from mixfold.estimators.mixtures.initial import given_start
 from mixfold.estimators.mixtures.mixture import MixtureEstimator
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.fitting import FITTING_RULES
 from mixfold.families import GAUSSIAN
 from mixfold.families.gaussian import GaussianFamily
+from mixfold.models.mixtures.given import Given
 from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 from mixfold.models.mixtures.starts import STARTS
 
@@ -174,8 +176,27 @@ class GaussianMixture(MixtureEstimator):
             self.n_components,
             gaussian_family(self.covariance_type, self.reg_covar),
             start=STARTS[self.init_params],
-            given=given_start(self, n_features),
+            given=self._given_start(n_features),
         )
+
+    def _given_start(self, n_features: int) -> Given:
+        """``weights_init``, ``means_init`` and ``precisions_init``, checked."""
+        K, kind = self.n_components, self.covariance_type
+        weights, means, precisions = (
+            None if value is None else np.asarray(value, dtype=float)
+            for value in (self.weights_init, self.means_init, self.precisions_init)
+        )
+        if weights is not None:
+            _check_weights(weights, K)
+        if means is not None:
+            check_array(means, (K, n_features), "means")
+        covariances = None
+        if precisions is not None:
+            check_array(
+                precisions, GAUSSIAN[kind].scatter_shape(K, n_features), f"{kind} precision"
+            )
+            covariances = _invert(precisions, kind)
+        return Given(weights, means, covariances)
 
     def _publish_params(self) -> None:
         params: MixtureParams = self._params
@@ -210,3 +231,41 @@ def gaussian_parameters(
     means = components.frame.leave(components.means)
     covariances = family.covariances(components)
     return params.weights.astype(dtype), means.astype(dtype), covariances.astype(dtype)
+
+
+def check_array(value: Array, shape: tuple[int, ...], name: str) -> None:
+    """Refuse an array of another shape, or one that is not finite."""
+    if value.shape != shape:
+        raise ValueError(
+            f"The parameter '{name}' should have the shape of {shape}, but got {value.shape}"
+        )
+    if not np.isfinite(value).all():
+        raise ValueError(f"The parameter '{name}' should be finite, but has NaN or infinity")
+
+
+def _check_weights(weights: Array, n_components: int) -> None:
+    check_array(weights, (n_components,), "weights")
+    if weights.min() < 0 or weights.max() > 1:
+        raise ValueError(
+            "The parameter 'weights' should be in the range [0, 1], but got "
+            f"min value {weights.min():.5f}, max value {weights.max():.5f}"
+        )
+    if not np.isclose(weights.sum(), 1.0, atol=1e-6):
+        raise ValueError(
+            "The parameter 'weights' should be normalized, but got "
+            f"sum(weights) = {weights.sum():.5f}"
+        )
+
+
+def _invert(precisions: Array, kind: str) -> Array:
+    """Covariances of given precisions, which must be positive definite."""
+    name = f"{kind} precision"
+    if not GAUSSIAN[kind].matrix:
+        if (precisions <= 0).any():
+            raise ValueError(f"'{name}' should be positive")
+        return np.asarray(1.0 / precisions)
+    stacked = precisions.reshape(-1, *precisions.shape[-2:])
+    symmetric = np.allclose(stacked, np.swapaxes(stacked, 1, 2))
+    if not symmetric or (np.linalg.eigvalsh(stacked) <= 0).any():
+        raise ValueError(f"'{name}' should be symmetric, positive-definite")
+    return np.linalg.inv(precisions)
