@@ -23,7 +23,7 @@ from mixfold import (
     MultinomialMixture,
     PoissonMixture,
 )
-from mixfold.estimators.mixtures.mixture_rules import LEGAL
+from mixfold.estimators.mixtures.general_mixture import LEGAL
 from mixfold.families.linear import Poisson
 
 LABELS = np.repeat([0, 1, 2], [100, 70, 40])

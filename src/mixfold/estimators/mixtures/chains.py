@@ -17,8 +17,7 @@ from mixfold.engine.loop import Fit
 from mixfold.engine.progress import Progress
 from mixfold.engine.random import RowKeys
 from mixfold.engine.state import Task
-from mixfold.estimators.mixtures.bayes import BayesEstimator
-from mixfold.estimators.mixtures.bayes_answers import point_reading
+from mixfold.estimators.mixtures.bayes import BayesEstimator, prepare_point
 from mixfold.estimators.mixtures.collapsed_runs import collapsed_chain
 from mixfold.estimators.shell.base import warn
 from mixfold.math.chains import summary
@@ -207,7 +206,7 @@ class SamplingEstimator(BayesEstimator):
             return super()._reading()
         model = self._model(self.n_features_in_)
         assert isinstance(model, BayesMixture)
-        return point_reading(model, self._params)
+        return prepare_point(model, self._params)
 
 
 def _by_size(labels: Array) -> Array:

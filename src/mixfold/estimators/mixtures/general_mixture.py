@@ -10,23 +10,16 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mixfold.contracts import Array, Pilot
-from mixfold.estimators.mixtures.bayes_answers import typed
+from mixfold.estimators.mixtures.bayes import as_dtype
 from mixfold.estimators.mixtures.chains import SamplingEstimator
 from mixfold.estimators.mixtures.family_choice import (
-    by_part,
-    chosen_family,
-    informed,
-    signature,
-    some_columns,
-    with_choice,
-    without_empty_parts,
-)
-from mixfold.estimators.mixtures.mixture_rules import (
-    LEGAL,
-    check_together,
-    takes,
-    weights_name,
-    without_priors,
+    describe_parts,
+    drop_empty_parts,
+    family_key,
+    keep_columns,
+    make_family,
+    storable_parameters,
+    with_categories,
 )
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.fitting import FITTING_RULES
@@ -41,6 +34,15 @@ from mixfold.models.mixtures.inference import INFERENCES
 from mixfold.models.mixtures.mixture import Mixture as MixtureModel
 from mixfold.models.mixtures.starts import STARTS
 
+# which priors of the weights go with which inference, the usual one first
+LEGAL: dict[str, tuple[str, ...]] = {
+    "em": ("ml", "fixed", "dirichlet", "stick-breaking"),
+    "vb": ("dirichlet", "stick-breaking", "fixed", "ml"),
+    "gibbs": ("dirichlet", "stick-breaking", "fixed"),
+    "collapsed": ("stick-breaking", "dirichlet"),
+}
+# families of rows without missing entries, and without zeros
+_WHOLE_ROWS, _POSITIVE = {"multinomial"}, {"exponential", "gamma"}
 # attributes that some families or priors have and others have not
 _NOT_OF_ALL = (
     "covariances_", "probabilities_", "rates_", "parameters_", "counts_", "active_",
@@ -82,7 +84,8 @@ class GeneralMixture(SamplingEstimator):
     # ------------------------------------------------ the model
 
     def _weights_name(self) -> str:
-        return weights_name(self.weights, self.inference)
+        """Which prior of the weights is meant."""
+        return _name_weights(self.weights, self.inference)
 
     def _mixing(self) -> Mixing[Any]:
         name = self._weights_name()
@@ -107,9 +110,9 @@ class GeneralMixture(SamplingEstimator):
 
     def _family(self, n_features: int) -> ConjugateFamily:
         names = getattr(self, "feature_names_in_", None)
-        family = chosen_family(self._chosen(), self._options(), names, n_features)
+        family = make_family(self._chosen(), self._options(), names, n_features)
         maxima = getattr(self, "_maxima", None)
-        return family if maxima is None else informed(family, maxima)
+        return family if maxima is None else with_categories(family, maxima)
 
     def _look(self, pilot: Pilot) -> None:
         self._maxima = pilot.maximum  # categories are counted by their codes
@@ -117,7 +120,7 @@ class GeneralMixture(SamplingEstimator):
     def _model(self, n_features: int) -> MixtureModel:
         family, mixing = self._family(n_features), self._mixing()
         start = STARTS[self._start_name()]
-        if without_priors(self.weights, self.inference, self.prior):
+        if _has_no_priors(self.weights, self.inference, self.prior):
             return MixtureModel(self.n_components, family, mixing, start=start)
         inference = INFERENCES["gibbs" if self.inference == "collapsed" else self.inference]
         return BayesMixture(
@@ -137,7 +140,7 @@ class GeneralMixture(SamplingEstimator):
 
     def _kind(self) -> str:
         family = self._family(self.n_features_in_)
-        return repr((signature(family), self.family_options, self._weights_name()))
+        return repr((family_key(family), self.family_options, self._weights_name()))
 
     def _publish_params(self) -> None:
         for name in _NOT_OF_ALL:  # an earlier fit may have been of another kind
@@ -145,12 +148,14 @@ class GeneralMixture(SamplingEstimator):
         super()._publish_params()
         if isinstance(self._chosen(), Mapping):
             model = self._model(self.n_features_in_)
-            self.parameters_ = typed(by_part(model.family, self._components(model)), self._dtype)
+            self.parameters_ = as_dtype(
+                describe_parts(model.family, self._components(model)), self._dtype
+            )
 
     def _for_columns(self, rest: Array) -> Self:
         """Without priors: conditionals of the point estimate have no posterior of their own."""
         names = getattr(self, "feature_names_in_", None)
-        chosen, options = some_columns(
+        chosen, options = keep_columns(
             self._chosen(), self.family_options, names, rest, self.n_features_in_
         )
         settings = {
@@ -166,24 +171,26 @@ class GeneralMixture(SamplingEstimator):
         return self
 
     def _adopted(self, params: Any) -> Any:
-        return replace(params, components=without_empty_parts(params.components))
+        return replace(params, components=drop_empty_parts(params.components))
 
     # ------------------------------------------------ checks
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_together(self)
+        _check_settings_together(self)
 
     def _plain_parameters(self) -> dict[str, Any]:
         """Refuses to leave out what a file must say to be read again."""
-        return with_choice(super()._plain_parameters(), self.get_params(deep=False))
+        return storable_parameters(super()._plain_parameters(), self.get_params(deep=False))
 
     def _is_process(self) -> bool:
         return self._weights_name() == "stick-breaking"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan, tags.input_tags.sparse = takes(self._chosen())
+        tags.input_tags.allow_nan, tags.input_tags.sparse = _accepts_missing_and_sparse(
+            self._chosen()
+        )
         return tags
 
 
@@ -387,3 +394,76 @@ class Mixture(GeneralMixture):
 
     def _with_family(self, chosen: Any) -> Self:
         return self.set_params(family=chosen)
+
+
+# ---------------------------------------------------- which settings go together
+
+
+def _name_weights(weights: Any, inference: str) -> str:
+    """Which prior of the weights is meant."""
+    if not isinstance(weights, str):
+        name = "fixed"
+    elif weights == "auto":
+        name = LEGAL[inference][0]
+    else:
+        name = weights
+    if name not in LEGAL[inference]:
+        raise ValueError(
+            f"inference={inference!r} goes with weights "
+            f"{', '.join(map(repr, LEGAL[inference]))} ('fixed' is an array of shares); got "
+            f"{weights!r}"
+        )
+    return name
+
+
+def _has_no_priors(weights: Any, inference: str, prior: Any) -> bool:
+    """Whether there is no prior at all: maximum likelihood."""
+    free = _name_weights(weights, inference) in ("ml", "fixed")
+    return inference == "em" and free and prior is None
+
+
+def _check_settings_together(mixture: Any) -> None:
+    """Refuse settings that are right one by one, but not together."""
+    plain = _has_no_priors(mixture.weights, mixture.inference, mixture.prior)
+    _check_dicts(mixture)
+    if mixture.batch_size is not None and plain:
+        raise ValueError(
+            "batch_size is for inference 'vb' and for MAP: without a prior there is no memoised "
+            f"schedule; got {mixture.batch_size!r}. Leave it out, or use inference='vb' or "
+            "prior='default'"
+        )
+    if mixture.learn_prior and mixture.inference != "vb":
+        raise ValueError(
+            "learn_prior maximises the bound of variational Bayes: it needs inference='vb', got "
+            f"inference={mixture.inference!r}. Leave it out, or use 'vb'"
+        )
+
+
+def _check_dicts(mixture: Any) -> None:
+    """Settings of families and priors are dicts; of several families one dict for each."""
+    prior, options = mixture.prior, mixture.family_options
+    usual = prior is None or (isinstance(prior, str) and prior == "default")
+    if not usual and not isinstance(prior, Mapping):
+        raise TypeError(f"prior must be None, 'default' or a dict, got {prior!r}")
+    if options is not None and not isinstance(options, Mapping):
+        raise TypeError(
+            f"family_options must be None or a dict, such as {{'trials': 10}}; got {options!r}"
+        )
+    if not isinstance(mixture._chosen(), Mapping):
+        return
+    for what, settings in (("prior", {} if usual else prior), ("family_options", options or {})):
+        for name, value in settings.items():
+            if not isinstance(value, Mapping):
+                raise TypeError(
+                    f"{what} has a dict for each family, such as {{'poisson': {{...}}}}; for "
+                    f"{name!r} it has {value!r}"
+                )
+
+
+def _accepts_missing_and_sparse(family: Any) -> tuple[bool, bool]:
+    """Whether rows of a family may have missing entries, and whether they may be sparse."""
+    if isinstance(family, Mapping):
+        names = set(family)
+    else:
+        names = {family} if isinstance(family, str) else {getattr(family, "name", None)}
+    return not names & _WHOLE_ROWS, not names & _POSITIVE
