@@ -16,7 +16,7 @@ from mixfold.engine.executors import ThreadExecutor
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.sources import open_source
 from mixfold.engine.state import Task
-from mixfold.estimators.mixtures.bayes_answers import predictive
+from mixfold.estimators.mixtures.bayes import log_predictive
 from mixfold.estimators.mixtures.collapsed_runs import collapsed_chain, gathered
 from mixfold.families.bayes.normal_gamma import BayesDiagonal
 from mixfold.mixing import StickBreaking, SymmetricDirichlet
@@ -87,7 +87,7 @@ def test_density_of_a_draw_integrates_to_one(rng: np.random.Generator) -> None:
     t = (np.arange(4000) + 0.5) / 4000 * np.pi - np.pi / 2
     block = gathered(open_source(np.tan(t)[:, None]))
     assert isinstance(task.model, BayesMixture)
-    density = np.exp(predictive(task.model, chain.params, block)) / np.cos(t) ** 2
+    density = np.exp(log_predictive(task.model, chain.params, block)) / np.cos(t) ** 2
     assert density.sum() * np.pi / 4000 == pytest.approx(1.0, abs=2e-2)
 
 

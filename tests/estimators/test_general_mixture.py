@@ -23,7 +23,8 @@ from mixfold import (
     MultinomialMixture,
     PoissonMixture,
 )
-from mixfold.estimators.mixtures.mixture_rules import LEGAL
+from mixfold.estimators.mixtures import chains
+from mixfold.estimators.mixtures.general_mixture import LEGAL
 from mixfold.families.linear import Poisson
 
 LABELS = np.repeat([0, 1, 2], [100, 70, 40])
@@ -354,14 +355,14 @@ def test_chains_that_have_not_mixed_are_told() -> None:
 @unfinished
 def test_ctrl_c_in_a_later_chain_keeps_the_earlier_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     mixture = _mixture("poisson", inference="gibbs", **SHORT)
-    whole = mixture._chain
+    whole = chains.sample_chain
 
-    def interrupted(task: Any, sweeps: Any, number: int, watch: Any) -> Any:
+    def interrupted(task: Any, start: Any, sweeps: Any, number: int, watch: Any) -> Any:
         if number == 1:
             raise KeyboardInterrupt
-        return whole(task, sweeps, number, watch)
+        return whole(task, start, sweeps, number, watch)
 
-    monkeypatch.setattr(mixture, "_chain", interrupted)
+    monkeypatch.setattr(chains, "sample_chain", interrupted)
     try:
         mixture.fit(_counts())
     except KeyboardInterrupt:

@@ -17,7 +17,6 @@ from mixfold.engine.loop import Fit, Plan
 from mixfold.engine.random import RowKeys
 from mixfold.engine.schedules import Accumulated, Stepwise
 from mixfold.estimators.mixtures import answers
-from mixfold.estimators.mixtures.bayes_answers import after, checked, predictive, scored, typed
 from mixfold.estimators.mixtures.mixture import CANDIDATES, MixtureEstimator
 from mixfold.families.component import ComponentFamily
 from mixfold.math.frame import Frame
@@ -25,8 +24,14 @@ from mixfold.mixing.free import FreeWeights
 from mixfold.models.mixtures.bayes_mixture import BayesMixture, BayesParams
 from mixfold.models.mixtures.inference import INFERENCES
 from mixfold.models.mixtures.merge_split import IN_USE
-from mixfold.models.mixtures.mixture import Mixture, MixtureParams, MixtureStats
+from mixfold.models.mixtures.mixture import (
+    Mixture,
+    MixtureParams,
+    MixtureReading,
+    MixtureStats,
+)
 from mixfold.models.mixtures.prior_pass import total_moments
+from mixfold.models.mixtures.rows import without_empty_rows
 
 
 class BayesEstimator(MixtureEstimator):
@@ -46,15 +51,15 @@ class BayesEstimator(MixtureEstimator):
         self._check_support(executor, source)
         return executor, seed, pilot
 
-    def _support(self) -> Callable[[Block], None] | None:
+    def _entry_check(self) -> Callable[[Block], None] | None:
         """What refuses entries that no component can produce; None if all can be."""
         family = self._model(self.n_features_in_).family
         if type(family).check is ComponentFamily.check:
             return None
-        return partial(checked, family, getattr(self, "feature_names_in_", None))
+        return partial(_check_entries, family, getattr(self, "feature_names_in_", None))
 
     def _check_support(self, executor: Executor, source: Source) -> None:
-        check = self._support()
+        check = self._entry_check()
         if check is not None:
             deque(executor.map_rows(check, source), maxlen=0)
 
@@ -164,8 +169,10 @@ class BayesEstimator(MixtureEstimator):
     # ------------------------------------------------ asking
 
     def _rows(self, X: Any, task: Callable[[Block], Any], **sides: Any) -> Iterator[Any]:
-        check = self._support()
-        return super()._rows(X, task if check is None else partial(after, check, task), **sides)
+        check = self._entry_check()
+        return super()._rows(
+            X, task if check is None else partial(_check_then, check, task), **sides
+        )
 
     def _reading(self) -> Any:
         check_is_fitted(self)
@@ -186,7 +193,7 @@ class BayesEstimator(MixtureEstimator):
         model = self._bayes()
         if model is None:
             return super().score_samples(X)
-        return self._stacked(X, partial(predictive, model, self._averaged()))
+        return self._stacked(X, partial(log_predictive, model, self._averaged()))
 
     def _averaged(self) -> tuple[BayesParams, ...]:
         """Posteriors over which densities are averaged."""
@@ -197,7 +204,9 @@ class BayesEstimator(MixtureEstimator):
         model = self._bayes()
         if model is None:
             return super().score(X, y, sample_weight)
-        parts = self._rows(X, partial(scored, model, self._averaged()), weight=sample_weight)
+        parts = self._rows(
+            X, partial(_sum_log_predictive, model, self._averaged()), weight=sample_weight
+        )
         total, weight = np.sum(list(parts), axis=0)
         if weight == 0:
             raise ValueError("X has no row of positive weight with an observed entry")
@@ -240,7 +249,7 @@ class BayesEstimator(MixtureEstimator):
             self.alpha_ = model.alpha_of(params)
         self.weights_ = params.weights.astype(self._dtype)
         for name, value in model.family.describe(self._components(model)).items():
-            setattr(self, f"{name}_", typed(value, self._dtype))
+            setattr(self, f"{name}_", as_dtype(value, self._dtype))
 
     def _components(self, model: Mixture) -> Any:
         """The components, at the point of their posterior if they have one."""
@@ -264,3 +273,59 @@ class BayesEstimator(MixtureEstimator):
         if (params.n_components, params.components.n_features) != shape:
             raise ValueError(f"parameters that are not of the declared shape {shape}")
         self._publish_params()
+
+
+def as_dtype(value: Any, dtype: str) -> Any:
+    """Published arrays, and lists and dicts of them, in the type of the data."""
+    if isinstance(value, dict):
+        return {name: as_dtype(part, dtype) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_dtype(part, dtype) for part in value]
+    return np.asarray(value).astype(dtype)
+
+
+def _check_entries(family: ComponentFamily, names: Array | None, block: Block) -> None:
+    """Refuse entries of a block that no component can produce."""
+    family.check(block, names)
+
+
+def _check_then(check: Callable[[Block], None], task: Callable[[Block], Any], block: Block) -> Any:
+    """The result of a task for rows that pass a check; those without weight are left out."""
+    check(block)
+    if block.weight is None or (block.weight > 0).all():
+        return task(block)
+    keep = np.flatnonzero(block.weight > 0)
+    return task(replace(block, X=block.X[keep], weight=block.weight[keep]))
+
+
+def log_predictive(model: BayesMixture, posteriors: tuple[BayesParams, ...], block: Block) -> Array:
+    """Log density of the rows of a block, averaged over posteriors."""
+    logs = [
+        np.logaddexp.reduce(_with_size(model, params).log_predictive(params, block), axis=1)
+        for params in posteriors
+    ]
+    return answers.shaped(np.logaddexp.reduce(logs, axis=0) - np.log(len(logs)), block)
+
+
+def _sum_log_predictive(
+    model: BayesMixture, posteriors: tuple[BayesParams, ...], block: Block
+) -> Array:
+    """Log density of the rows of a block, summed by weight, and their weight."""
+    block = without_empty_rows(block)
+    weight = block.weights()
+    if not weight.any():
+        return np.zeros(2)
+    return np.array([weight @ log_predictive(model, posteriors, block), weight.sum()])
+
+
+def _with_size(model: BayesMixture, params: BayesParams) -> BayesMixture:
+    """The model with as many components as the parameters."""
+    if params.n_components == model.n_components:
+        return model
+    return replace(model, n_components=params.n_components, learn_prior=False)
+
+
+def prepare_point(model: BayesMixture, params: BayesParams) -> tuple[Mixture, MixtureReading]:
+    """The plug-in density: weights and parameters at their point."""
+    point = replace(_with_size(model, params), inference=INFERENCES["em"])
+    return point, point.prepare(params)

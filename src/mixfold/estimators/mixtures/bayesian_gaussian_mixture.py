@@ -9,8 +9,7 @@ import numpy as np
 from mixfold.contracts import Array
 from mixfold.estimators.mixtures.bayes import BayesEstimator
 from mixfold.estimators.mixtures.family_choice import FAMILIES
-from mixfold.estimators.mixtures.gaussian_mixture import GaussianMixture
-from mixfold.estimators.mixtures.normal_settings import checked_mean, checked_scatter
+from mixfold.estimators.mixtures.gaussian_mixture import GaussianMixture, check_array
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.fitting import FITTING_RULES
 from mixfold.families import GAUSSIAN
@@ -239,10 +238,12 @@ class BayesianGaussianMixture(BayesEstimator):
             )
         family: ConjugateGaussian = FAMILIES[self.covariance_type](
             floor=max(float(self.reg_covar), 1e-14),
-            mean=checked_mean(self.mean_prior, n_features),
+            mean=_check_mean_prior(self.mean_prior, n_features),
             precision=1.0 if self.mean_precision_prior is None else self.mean_precision_prior,
             degrees=float(n_features) if degrees is None else degrees,
-            scatter=checked_scatter(self.covariance_prior, self.covariance_type, n_features),
+            scatter=_check_covariance_prior(
+                self.covariance_prior, self.covariance_type, n_features
+            ),
         )
         return family
 
@@ -332,3 +333,33 @@ def _sticks(state: Any) -> Array | tuple[Array, Array]:
 
 def _number(value: Any) -> Any:
     return float(value) if np.ndim(value) == 0 else np.asarray(value)
+
+
+def _check_mean_prior(value: Any, n_features: int) -> Array | None:
+    """A prior mean of shape (n_features,)."""
+    if value is None:
+        return None
+    mean = np.asarray(value, dtype=float)
+    check_array(mean, (n_features,), "means")
+    return mean
+
+
+def _check_covariance_prior(value: Any, kind: str, n_features: int) -> Array | None:
+    """W^-1 of a prior, in the shape of one covariance of the given kind."""
+    if value is None:
+        return None
+    scatter = np.asarray(value, dtype=float)
+    whole = GAUSSIAN[kind].scatter_shape(-1, n_features)
+    shape = tuple(size for size in whole if size != -1)
+    check_array(scatter, shape, f"{kind} covariance_prior")
+    if not _is_positive(scatter):
+        wanted = "symmetric, positive-definite" if scatter.ndim == 2 else "positive"
+        raise ValueError(f"'{kind} covariance_prior' should be {wanted}")
+    return scatter
+
+
+def _is_positive(scatter: Array) -> bool:
+    if scatter.ndim < 2:
+        return bool((scatter > 0).all())
+    same = np.allclose(scatter, scatter.T)
+    return same and bool((np.linalg.eigvalsh(scatter) > 0).all())

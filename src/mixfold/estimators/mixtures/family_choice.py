@@ -19,10 +19,10 @@ from mixfold.families.product.records import ProductParams
 FAMILIES: dict[str, type[Any]] = dict(PARTS)
 
 
-def chosen_family(
+def make_family(
     family: Any, options: Mapping[str, Any] | None, names: Array | None, n_features: int
 ) -> ConjugateFamily:
-    """The family of an estimator.
+    """The family that the user asks for.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def chosen_family(
     if isinstance(family, ConjugateFamily):
         return family
     if isinstance(family, str):
-        return _made(family, options or {})
+        return _make_named(family, options or {})
     if not isinstance(family, Mapping):
         raise TypeError(
             "family must be a name, a mapping from names to columns, or a conjugate family; got "
@@ -52,32 +52,34 @@ def chosen_family(
         )
     columns = {name: _positions(which, names) for name, which in family.items()}
     _check_cover(columns, names, n_features)
-    parts = (Part(where, _made(name, settings.get(name, {}))) for name, where in columns.items())
+    parts = (
+        Part(where, _make_named(name, settings.get(name, {}))) for name, where in columns.items()
+    )
     return ProductFamily(tuple(parts))
 
 
-def informed(family: Any, maximum: Array) -> Any:
-    """The family with what it must know about all rows: the largest codes count categories."""
+def with_categories(family: Any, maximum: Array) -> Any:
+    """The family with its numbers of categories, from the largest code of each column."""
     if isinstance(family, Categorical | ProductFamily):
         return family.with_categories(maximum)
     return family
 
 
-def signature(family: Any) -> Any:
-    """The names of families, their columns and categories: what parameters are parameters of."""
+def family_key(family: Any) -> Any:
+    """Names of families, their columns and categories: parameters of another key do not fit."""
     if isinstance(family, ProductFamily):
-        return [(signature(part.family), part.columns) for part in family.parts]
+        return [(family_key(part.family), part.columns) for part in family.parts]
     return (family.name, family.n_categories) if isinstance(family, Categorical) else family.name
 
 
-def by_part(family: Any, params: Any) -> dict[str, dict[str, Any]]:
+def describe_parts(family: Any, params: Any) -> dict[str, dict[str, Any]]:
     """What each part of a product publishes, by the name of its family."""
     assert isinstance(family, ProductFamily)
     return {own.name: own.describe(part) for own, _, part in family.live(params)}
 
 
-def with_choice(plain: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters for a file, which cannot be read again without the choice of the family."""
+def storable_parameters(plain: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters for a file; an error if it could not say which family was chosen."""
     family = given.get("family")
     if isinstance(family, Mapping) and "family" not in plain:  # a range of columns, an index
         listed = {name: _listed(which) for name, which in family.items()}
@@ -94,12 +96,12 @@ def with_choice(plain: dict[str, Any], given: Mapping[str, Any]) -> dict[str, An
     return plain
 
 
-def some_columns(
+def keep_columns(
     family: Any, options: Any, names: Array | None, rest: Array, n_features: int
 ) -> tuple[Any, Any]:
-    """The choice of a family, and its options, for some of the columns only."""
+    """The choice of a family, and its options, for the columns ``rest`` only."""
     if isinstance(family, str):
-        return family, _sliced(options or {}, rest, n_features)
+        return family, _slice_options(options or {}, rest, n_features)
     if not isinstance(family, Mapping):
         raise TypeError("a family given as an object cannot be cut; give it by names of families")
     chosen, settings = {}, {}
@@ -108,11 +110,13 @@ def some_columns(
         kept = np.isin(own, rest)
         if kept.any():
             chosen[name] = np.searchsorted(rest, own[kept]).tolist()
-            settings[name] = _sliced((options or {}).get(name, {}), np.flatnonzero(kept), own.size)
+            settings[name] = _slice_options(
+                (options or {}).get(name, {}), np.flatnonzero(kept), own.size
+            )
     return chosen, settings
 
 
-def _sliced(options: Mapping[str, Any], rest: Array, n_features: int) -> dict[str, Any]:
+def _slice_options(options: Mapping[str, Any], rest: Array, n_features: int) -> dict[str, Any]:
     """Options that have one entry per column, for some of the columns."""
     return {
         name: np.asarray(value)[rest].tolist() if np.shape(value) == (n_features,) else value
@@ -120,7 +124,7 @@ def _sliced(options: Mapping[str, Any], rest: Array, n_features: int) -> dict[st
     }
 
 
-def without_empty_parts(components: Any) -> Any:
+def drop_empty_parts(components: Any) -> Any:
     """The components without the parts that have no column left."""
     if not isinstance(components, ProductParams):
         return components
@@ -132,7 +136,8 @@ def without_empty_parts(components: Any) -> Any:
     )
 
 
-def _made(name: str, options: Mapping[str, Any]) -> ConjugateFamily:
+def _make_named(name: str, options: Mapping[str, Any]) -> ConjugateFamily:
+    """A family by its name; an unknown name or option is an error."""
     if name not in FAMILIES:
         raise ValueError(f"there is no family {name!r}; choose one of: {', '.join(FAMILIES)}")
     known = [f.name for f in fields(FAMILIES[name]) if f.init]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Self
 
-from mixfold.estimators.mixtures.initial import given_start
+import numpy as np
+
+from mixfold.contracts import Array
 from mixfold.estimators.mixtures.mixture import MixtureEstimator
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.fitting import FITTING_RULES
 from mixfold.families import GAUSSIAN
 from mixfold.families.gaussian import GaussianFamily
+from mixfold.models.mixtures.given import Given
 from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 from mixfold.models.mixtures.starts import STARTS
 
@@ -168,35 +171,101 @@ class GaussianMixture(MixtureEstimator):
         self.time_budget = time_budget
         self.checkpoint = checkpoint
 
-    def _family(self) -> GaussianFamily:
-        # a variance of exactly zero has no density; the least floor is far below any real one
-        return GAUSSIAN[self.covariance_type](floor=max(float(self.reg_covar), 1e-14))
-
     def _model(self, n_features: int) -> Mixture:
         return Mixture(
             self.n_components,
-            self._family(),
+            gaussian_family(self.covariance_type, self.reg_covar),
             start=STARTS[self.init_params],
-            given=given_start(self, n_features),
+            given=self._given_start(n_features),
         )
+
+    def _given_start(self, n_features: int) -> Given:
+        """``weights_init``, ``means_init`` and ``precisions_init``, checked."""
+        K, kind = self.n_components, self.covariance_type
+        weights, means, precisions = (
+            None if value is None else np.asarray(value, dtype=float)
+            for value in (self.weights_init, self.means_init, self.precisions_init)
+        )
+        if weights is not None:
+            _check_weights(weights, K)
+        if means is not None:
+            check_array(means, (K, n_features), "means")
+        covariances = None
+        if precisions is not None:
+            check_array(
+                precisions, GAUSSIAN[kind].scatter_shape(K, n_features), f"{kind} precision"
+            )
+            covariances = _invert(precisions, kind)
+        return Given(weights, means, covariances)
 
     def _publish_params(self) -> None:
         params: MixtureParams = self._params
-        family = self._family()
-        components = params.components
-        covariances = family.covariances(components)
-        self.weights_ = params.weights.astype(self._dtype)
-        self.means_ = components.frame.leave(components.means).astype(self._dtype)
-        self.covariances_ = covariances.astype(self._dtype)
-        precisions, factors = family.precisions(components)
+        family = gaussian_family(self.covariance_type, self.reg_covar)
+        published = gaussian_parameters(family, params, self._dtype)
+        self.weights_, self.means_, self.covariances_ = published
+        precisions, factors = family.precisions(params.components)
         self.precisions_ = precisions.astype(self._dtype)
         self.precisions_cholesky_ = factors.astype(self._dtype)
 
     def _fits(self, model: Mixture) -> bool:
         components = self._params.components
         shape = (self.n_components, self.n_features_in_)
-        wanted = self._family().scatter_shape(*shape)
+        wanted = GAUSSIAN[self.covariance_type].scatter_shape(*shape)
         return components.means.shape == shape and components.scatter.shape == wanted
 
     def _without_start(self) -> Self:
         return self.set_params(weights_init=None, means_init=None, precisions_init=None)
+
+
+def gaussian_family(covariance_type: str, reg_covar: float) -> GaussianFamily:
+    """The family of the components of a Gaussian mixture without priors."""
+    # a variance of exactly zero has no density; the least floor is far below any real one
+    return GAUSSIAN[covariance_type](floor=max(float(reg_covar), 1e-14))
+
+
+def gaussian_parameters(
+    family: GaussianFamily, params: MixtureParams, dtype: str
+) -> tuple[Array, Array, Array]:
+    """Weights, means and covariances of the components in the units of the data."""
+    components = params.components
+    means = components.frame.leave(components.means)
+    covariances = family.covariances(components)
+    return params.weights.astype(dtype), means.astype(dtype), covariances.astype(dtype)
+
+
+def check_array(value: Array, shape: tuple[int, ...], name: str) -> None:
+    """Refuse an array of another shape, or one that is not finite."""
+    if value.shape != shape:
+        raise ValueError(
+            f"The parameter '{name}' should have the shape of {shape}, but got {value.shape}"
+        )
+    if not np.isfinite(value).all():
+        raise ValueError(f"The parameter '{name}' should be finite, but has NaN or infinity")
+
+
+def _check_weights(weights: Array, n_components: int) -> None:
+    check_array(weights, (n_components,), "weights")
+    if weights.min() < 0 or weights.max() > 1:
+        raise ValueError(
+            "The parameter 'weights' should be in the range [0, 1], but got "
+            f"min value {weights.min():.5f}, max value {weights.max():.5f}"
+        )
+    if not np.isclose(weights.sum(), 1.0, atol=1e-6):
+        raise ValueError(
+            "The parameter 'weights' should be normalized, but got "
+            f"sum(weights) = {weights.sum():.5f}"
+        )
+
+
+def _invert(precisions: Array, kind: str) -> Array:
+    """Covariances of given precisions, which must be positive definite."""
+    name = f"{kind} precision"
+    if not GAUSSIAN[kind].matrix:
+        if (precisions <= 0).any():
+            raise ValueError(f"'{name}' should be positive")
+        return np.asarray(1.0 / precisions)
+    stacked = precisions.reshape(-1, *precisions.shape[-2:])
+    symmetric = np.allclose(stacked, np.swapaxes(stacked, 1, 2))
+    if not symmetric or (np.linalg.eigvalsh(stacked) <= 0).any():
+        raise ValueError(f"'{name}' should be symmetric, positive-definite")
+    return np.linalg.inv(precisions)

@@ -8,39 +8,61 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
-from mixfold.contracts import Array, Pilot
-from mixfold.estimators.mixtures.bayes_answers import typed
-from mixfold.estimators.mixtures.chains import SamplingEstimator
-from mixfold.estimators.mixtures.family_choice import (
-    by_part,
-    chosen_family,
-    informed,
-    signature,
-    some_columns,
-    with_choice,
-    without_empty_parts,
+from mixfold.contracts import Array, Pilot, Source
+from mixfold.engine.chain import Chain, Sweeps
+from mixfold.engine.loop import Fit
+from mixfold.engine.state import Task
+from mixfold.estimators.mixtures.bayes import BayesEstimator, as_dtype, prepare_point
+from mixfold.estimators.mixtures.chains import (
+    agreed_partition,
+    check_unit_weights,
+    keep_known_numbers,
+    posterior_given_labels,
+    run_chains,
+    thin_draws,
 )
-from mixfold.estimators.mixtures.mixture_rules import (
-    LEGAL,
-    check_together,
-    takes,
-    weights_name,
-    without_priors,
+from mixfold.estimators.mixtures.family_choice import (
+    describe_parts,
+    drop_empty_parts,
+    family_key,
+    keep_columns,
+    make_family,
+    storable_parameters,
+    with_categories,
 )
 from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell.base import warn
 from mixfold.estimators.shell.fitting import FITTING_RULES
 from mixfold.families.conjugate import ConjugateFamily
+from mixfold.math.chains import summary
+from mixfold.math.partitions import similarity
 from mixfold.mixing.dirichlet import SymmetricDirichlet
 from mixfold.mixing.fixed import FixedWeights
 from mixfold.mixing.free import FreeWeights
 from mixfold.mixing.protocol import Mixing
 from mixfold.mixing.sticks import StickBreaking
-from mixfold.models.mixtures.bayes_mixture import BayesMixture
+from mixfold.models.mixtures.bayes_mixture import TRACES, BayesMixture, BayesParams
 from mixfold.models.mixtures.inference import INFERENCES
 from mixfold.models.mixtures.mixture import Mixture as MixtureModel
 from mixfold.models.mixtures.starts import STARTS
 
+# which priors of the weights go with which inference, the usual one first
+LEGAL: dict[str, tuple[str, ...]] = {
+    "em": ("ml", "fixed", "dirichlet", "stick-breaking"),
+    "vb": ("dirichlet", "stick-breaking", "fixed", "ml"),
+    "gibbs": ("dirichlet", "stick-breaking", "fixed"),
+    "collapsed": ("stick-breaking", "dirichlet"),
+}
+# families of rows without missing entries, and without zeros
+_WHOLE_ROWS, _POSITIVE = {"multinomial"}, {"exponential", "gamma"}
+# posteriors that densities are averaged over, at most
+_AVERAGED = 50
+# what only chains leave, and what they do not
+_OF_CHAINS = ("labels_", "n_clusters_", "traces_", "diagnostics_", "_draws", "_label_draws")
+_NOT_OF_CHAINS = ("evidence_bound_", "n_passes_", "_schedule", "_climb")
 # attributes that some families or priors have and others have not
 _NOT_OF_ALL = (
     "covariances_", "probabilities_", "rates_", "parameters_", "counts_", "active_",
@@ -48,7 +70,7 @@ _NOT_OF_ALL = (
 )  # fmt: skip
 
 
-class GeneralMixture(SamplingEstimator):
+class GeneralMixture(BayesEstimator):
     """What :class:`Mixture` and its presets share; subclasses say which family is meant."""
 
     _constraints: ClassVar[rule.Constraints] = {
@@ -82,7 +104,8 @@ class GeneralMixture(SamplingEstimator):
     # ------------------------------------------------ the model
 
     def _weights_name(self) -> str:
-        return weights_name(self.weights, self.inference)
+        """Which prior of the weights is meant."""
+        return _name_weights(self.weights, self.inference)
 
     def _mixing(self) -> Mixing[Any]:
         name = self._weights_name()
@@ -107,9 +130,9 @@ class GeneralMixture(SamplingEstimator):
 
     def _family(self, n_features: int) -> ConjugateFamily:
         names = getattr(self, "feature_names_in_", None)
-        family = chosen_family(self._chosen(), self._options(), names, n_features)
+        family = make_family(self._chosen(), self._options(), names, n_features)
         maxima = getattr(self, "_maxima", None)
-        return family if maxima is None else informed(family, maxima)
+        return family if maxima is None else with_categories(family, maxima)
 
     def _look(self, pilot: Pilot) -> None:
         self._maxima = pilot.maximum  # categories are counted by their codes
@@ -117,7 +140,7 @@ class GeneralMixture(SamplingEstimator):
     def _model(self, n_features: int) -> MixtureModel:
         family, mixing = self._family(n_features), self._mixing()
         start = STARTS[self._start_name()]
-        if without_priors(self.weights, self.inference, self.prior):
+        if _has_no_priors(self.weights, self.inference, self.prior):
             return MixtureModel(self.n_components, family, mixing, start=start)
         inference = INFERENCES["gibbs" if self.inference == "collapsed" else self.inference]
         return BayesMixture(
@@ -137,7 +160,7 @@ class GeneralMixture(SamplingEstimator):
 
     def _kind(self) -> str:
         family = self._family(self.n_features_in_)
-        return repr((signature(family), self.family_options, self._weights_name()))
+        return repr((family_key(family), self.family_options, self._weights_name()))
 
     def _publish_params(self) -> None:
         for name in _NOT_OF_ALL:  # an earlier fit may have been of another kind
@@ -145,12 +168,14 @@ class GeneralMixture(SamplingEstimator):
         super()._publish_params()
         if isinstance(self._chosen(), Mapping):
             model = self._model(self.n_features_in_)
-            self.parameters_ = typed(by_part(model.family, self._components(model)), self._dtype)
+            self.parameters_ = as_dtype(
+                describe_parts(model.family, self._components(model)), self._dtype
+            )
 
     def _for_columns(self, rest: Array) -> Self:
         """Without priors: conditionals of the point estimate have no posterior of their own."""
         names = getattr(self, "feature_names_in_", None)
-        chosen, options = some_columns(
+        chosen, options = keep_columns(
             self._chosen(), self.family_options, names, rest, self.n_features_in_
         )
         settings = {
@@ -166,24 +191,147 @@ class GeneralMixture(SamplingEstimator):
         return self
 
     def _adopted(self, params: Any) -> Any:
-        return replace(params, components=without_empty_parts(params.components))
+        return replace(params, components=drop_empty_parts(params.components))
 
-    # ------------------------------------------------ checks
+    # ------------------------------------------------ fitting by sampling
+
+    def _samples(self) -> bool:
+        """Whether the fit draws chains instead of climbing an objective."""
+        return self.inference in ("gibbs", "collapsed")
+
+    def _fit(self, source: Source, max_iter: int | None = None) -> Any:
+        if not self._samples():
+            return super()._fit(source, max_iter)
+        if max_iter is not None:
+            raise ValueError(
+                f"inference={self.inference!r} visits all rows again and again and cannot learn "
+                "from a stream; use inference='vb' for partial_fit"
+            )
+        return self._fit_chains(source)
+
+    def _fit_chains(self, source: Source) -> None:
+        """Fit by sampling: look at the rows, run the chains, publish what they agree on."""
+        executor, seed, pilot = self._survey(source)
+        check_unit_weights(self.inference, executor, source)
+        model = self._model(source.n_features)
+        assert isinstance(model, BayesMixture)
+        model = self._informed(model, source, executor, pilot, seed)
+        task = Task(model, source, executor, pilot, seed)
+        chains = run_chains(
+            task,
+            Sweeps(self.n_draws, self.burn_in, self.thin),
+            self.n_chains,
+            collapsed=self.inference == "collapsed",
+            process=self._weights_name() == "stick-breaking",
+            time_budget=self.time_budget,
+            verbose=(int(self.verbose), self.verbose_interval),
+        )
+
+        for name in _NOT_OF_CHAINS:
+            self.__dict__.pop(name, None)
+        self._label_draws = np.concatenate([chain.labels for chain in chains])
+        self.labels_ = agreed_partition(self._label_draws, seed)
+        if self._labelled:
+            self.labels_ = keep_known_numbers(self.labels_, executor, source)
+        self._draws = thin_draws([p for chain in chains for p in chain.params], _AVERAGED)
+        self._params = posterior_given_labels(task, self.labels_)
+        self._kept_kind = self._kind()
+        self._dtype, self._stream = source.dtype.name, (seed, 0)
+        self._publish_chains(chains)
+        self._publish_params()
+        self._warn_about_chains()
+
+    def _keep(self, result: Fit, source: Source, seed: int, quiet: bool) -> None:
+        for name in _OF_CHAINS:
+            self.__dict__.pop(name, None)
+        super()._keep(result, source, seed, quiet)
+
+    def _publish_chains(self, chains: list[Chain]) -> None:
+        """What the chains say about themselves."""
+        shortest = min(len(chain.traces) for chain in chains)
+        traces = np.stack([chain.traces[:shortest] for chain in chains])
+        known = [i for i in range(len(TRACES)) if not np.isnan(traces[..., i]).any()]
+        self.traces_ = {TRACES[i]: traces[..., i] for i in known}
+        self.diagnostics_ = {name: summary(draws) for name, draws in self.traces_.items()}
+        self.converged_ = all(found.reliable for found in self.diagnostics_.values())
+        self.n_clusters_ = len(np.unique(self.labels_))
+        self.n_iter_ = min(chain.n_sweeps for chain in chains)
+        reasons = {chain.reason for chain in chains} - {"done"}
+        self.stop_reason_ = reasons.pop() if reasons else "done"
+        self.events_, self.lower_bounds_, self._total = [], [], None
+        # rows without weight or entries are in no component
+        self.lower_bound_ = float(traces[..., 0].mean()) / float(self._params.counts.sum())
+
+    def _warn_about_chains(self) -> None:
+        """Warn of chains that were cut or have not mixed."""
+        if self.stop_reason_ != "done":
+            budget = self.stop_reason_ == "time_budget"
+            what = "time_budget was used up" if budget else "the fit was interrupted"
+            wanted = Sweeps(self.n_draws, self.burn_in, self.thin).n_sweeps
+            warn(
+                f"{what} after {self.n_iter_} of {wanted} sweeps of a chain; the draws so far are "
+                "kept",
+                ConvergenceWarning,
+            )
+        poor = [
+            f"{name} (R-hat {d.r_hat:.2f}, effective draws {d.ess:.0f})"
+            for name, d in self.diagnostics_.items()
+            if not d.reliable
+        ]
+        if poor:
+            warn(
+                f"the chains have not mixed: {', '.join(poor)}. Raise burn_in and n_draws; "
+                "diagnostics_ and traces_ tell more",
+                ConvergenceWarning,
+            )
+
+    # ------------------------------------------------ predictions
+
+    def _reading(self) -> Any:
+        check_is_fitted(self)
+        if not self._samples():
+            return super()._reading()
+        model = self._model(self.n_features_in_)
+        assert isinstance(model, BayesMixture)
+        return prepare_point(model, self._params)
+
+    def _averaged(self) -> tuple[BayesParams, ...]:
+        return self._draws if self._samples() else super()._averaged()
+
+    def posterior_similarity(self) -> Array:
+        """How often two training rows were in the same component, over the draws: (n, n)."""
+        check_is_fitted(self)
+        if not self._samples():
+            raise ValueError(
+                f"inference={self.inference!r} draws no partitions; use 'gibbs' or 'collapsed'"
+            )
+        return similarity(self._label_draws)
+
+    # ------------------------------------------------ checks and files
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_together(self)
+        _check_settings_together(self)
 
     def _plain_parameters(self) -> dict[str, Any]:
         """Refuses to leave out what a file must say to be read again."""
-        return with_choice(super()._plain_parameters(), self.get_params(deep=False))
+        return storable_parameters(super()._plain_parameters(), self.get_params(deep=False))
 
-    def _is_process(self) -> bool:
-        return self._weights_name() == "stick-breaking"
+    def _declared_shape(self) -> tuple[int, int]:
+        if not self._samples():
+            return super()._declared_shape()
+        return int(self.labels_.max()) + 1, self.n_features_in_
+
+    def _check_state(self) -> None:
+        super()._check_state()
+        if self._samples():  # not stored: they follow from the traces
+            self.diagnostics_ = {name: summary(draws) for name, draws in self.traces_.items()}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan, tags.input_tags.sparse = takes(self._chosen())
+        tags.input_tags.allow_nan, tags.input_tags.sparse = _accepts_missing_and_sparse(
+            self._chosen()
+        )
         return tags
 
 
@@ -387,3 +535,76 @@ class Mixture(GeneralMixture):
 
     def _with_family(self, chosen: Any) -> Self:
         return self.set_params(family=chosen)
+
+
+# ---------------------------------------------------- which settings go together
+
+
+def _name_weights(weights: Any, inference: str) -> str:
+    """Which prior of the weights is meant."""
+    if not isinstance(weights, str):
+        name = "fixed"
+    elif weights == "auto":
+        name = LEGAL[inference][0]
+    else:
+        name = weights
+    if name not in LEGAL[inference]:
+        raise ValueError(
+            f"inference={inference!r} goes with weights "
+            f"{', '.join(map(repr, LEGAL[inference]))} ('fixed' is an array of shares); got "
+            f"{weights!r}"
+        )
+    return name
+
+
+def _has_no_priors(weights: Any, inference: str, prior: Any) -> bool:
+    """Whether there is no prior at all: maximum likelihood."""
+    free = _name_weights(weights, inference) in ("ml", "fixed")
+    return inference == "em" and free and prior is None
+
+
+def _check_settings_together(mixture: Any) -> None:
+    """Refuse settings that are right one by one, but not together."""
+    plain = _has_no_priors(mixture.weights, mixture.inference, mixture.prior)
+    _check_dicts(mixture)
+    if mixture.batch_size is not None and plain:
+        raise ValueError(
+            "batch_size is for inference 'vb' and for MAP: without a prior there is no memoised "
+            f"schedule; got {mixture.batch_size!r}. Leave it out, or use inference='vb' or "
+            "prior='default'"
+        )
+    if mixture.learn_prior and mixture.inference != "vb":
+        raise ValueError(
+            "learn_prior maximises the bound of variational Bayes: it needs inference='vb', got "
+            f"inference={mixture.inference!r}. Leave it out, or use 'vb'"
+        )
+
+
+def _check_dicts(mixture: Any) -> None:
+    """Settings of families and priors are dicts; of several families one dict for each."""
+    prior, options = mixture.prior, mixture.family_options
+    usual = prior is None or (isinstance(prior, str) and prior == "default")
+    if not usual and not isinstance(prior, Mapping):
+        raise TypeError(f"prior must be None, 'default' or a dict, got {prior!r}")
+    if options is not None and not isinstance(options, Mapping):
+        raise TypeError(
+            f"family_options must be None or a dict, such as {{'trials': 10}}; got {options!r}"
+        )
+    if not isinstance(mixture._chosen(), Mapping):
+        return
+    for what, settings in (("prior", {} if usual else prior), ("family_options", options or {})):
+        for name, value in settings.items():
+            if not isinstance(value, Mapping):
+                raise TypeError(
+                    f"{what} has a dict for each family, such as {{'poisson': {{...}}}}; for "
+                    f"{name!r} it has {value!r}"
+                )
+
+
+def _accepts_missing_and_sparse(family: Any) -> tuple[bool, bool]:
+    """Whether rows of a family may have missing entries, and whether they may be sparse."""
+    if isinstance(family, Mapping):
+        names = set(family)
+    else:
+        names = {family} if isinstance(family, str) else {getattr(family, "name", None)}
+    return not names & _WHOLE_ROWS, not names & _POSITIVE

@@ -1,6 +1,6 @@
-"""Which iterate of an algorithm that has no maximum to go to: the one that classifies best.
+"""The iterate that classifies best, of an algorithm that has no maximum to go to.
 
-All classes use the iterate of the same number, chosen by cross-validation.
+``MixtureClassifier`` chooses it by cross-validation; all classes use that of the same number.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mixfold.estimators.mixtures.class_rows import ClassRows
 FitClasses = Callable[[Array], list[Any]]
 
 
-def iterate_accuracies(
+def score_iterates(
     rows: ClassRows, fit: FitClasses, log_priors: Array, splits: list[tuple[Array, Array]]
 ) -> Array:
     """Accuracy of each iterate in each fold, (folds, iterates).
@@ -29,13 +29,13 @@ def iterate_accuracies(
     for seen, held in splits:
         models = fit(_mask(seen, len(rows.labels)))
         mask = _mask(held, len(rows.labels))
-        X, weight = rows.scored(mask)
-        found.append(staged_accuracy(models, X, rows.labels[mask], log_priors, weight))
+        X, weight = rows.to_score(mask)
+        found.append(_staged_accuracy(models, X, rows.labels[mask], log_priors, weight))
     shortest = min(len(one) for one in found)
     return np.stack([one[:shortest] for one in found])
 
 
-def splits_of(cv: Any, rows: ClassRows, seed: int) -> list[tuple[Array, Array]]:
+def make_splits(cv: Any, rows: ClassRows, seed: int) -> list[tuple[Array, Array]]:
     """Rows to fit and rows held out; none if some class has a single row that counts."""
     if not isinstance(cv, int):
         pairs = check_cv(cv, rows.labels, classifier=True).split(rows.labels, rows.labels)
@@ -54,7 +54,9 @@ def splits_of(cv: Any, rows: ClassRows, seed: int) -> list[tuple[Array, Array]]:
 def check_splits(splits: list[tuple[Array, Array]], rows: ClassRows, classes: Array) -> None:
     """Every class must be fitted in every fold."""
     for number, (seen, _) in enumerate(splits):
-        lacking = np.flatnonzero(rows.weigh(len(classes), _mask(seen, len(rows.labels))) == 0)
+        lacking = np.flatnonzero(
+            rows.weigh_classes(len(classes), _mask(seen, len(rows.labels))) == 0
+        )
         if lacking.size:
             raise ValueError(
                 f"cv leaves no row of class {classes.tolist()[lacking[0]]!r} to fit in fold "
@@ -69,7 +71,7 @@ def _mask(rows: Array, size: int) -> Array:
     return mask
 
 
-def staged_accuracy(
+def _staged_accuracy(
     models: list[Any], X: Any, labels: Array, log_priors: Array, weight: Array | None
 ) -> Array:
     """Share of the rows that each iterate puts into their class, (iterates,)."""

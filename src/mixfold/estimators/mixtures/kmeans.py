@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block, Executor, Pilot, Source
+from mixfold.engine import loop
 from mixfold.engine.draws import draw_rows
-from mixfold.engine.loop import Plan
+from mixfold.engine.progress import Progress
 from mixfold.engine.random import RowKeys
-from mixfold.estimators.mixtures.centres import CentresEstimator
 from mixfold.estimators.shell import constraints as rule
-from mixfold.estimators.shell.fitting import FIRST_BATCH_STEPS
-from mixfold.models.mixtures.kmeans import KMeansModel, KMeansStats
+from mixfold.estimators.shell.base import warn
+from mixfold.estimators.shell.fitting import FIRST_BATCH_STEPS, FittingEstimator
+from mixfold.math.centres import Centres
+from mixfold.models.mixtures.kmeans import KMeansModel, KMeansParams, KMeansStats
 from mixfold.models.mixtures.kmeans_starts import (
     CENTRE_STARTS,
     CentreStart,
@@ -25,6 +31,8 @@ from mixfold.models.mixtures.oversampling import oversample
 
 # the stream of random numbers of k-means||, apart from that of fits
 _OVERSAMPLE_STREAM = 4
+# events that are part of the algorithm: a cluster that stays empty has a warning of its own
+_ORDINARY_EVENTS = ("reseed", "empty")
 
 _TABLE = rule.Rule(
     "an array of shape (n_clusters, n_features)",
@@ -32,7 +40,7 @@ _TABLE = rule.Rule(
 )
 
 
-class KMeans(CentresEstimator):
+class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, FittingEstimator):
     """K-means clustering.
 
     Finds K centres that minimise the inertia, the weighted sum of the squared distances of the rows
@@ -136,6 +144,7 @@ default='k-means++'
         "_params", "_dtype", "_stream", "inertia_", "inertias_", "n_iter_", "n_passes_",
         "converged_", "stop_reason_", "events_", "_schedule",
     )  # fmt: skip
+    _params: KMeansParams
 
     def __init__(
         self,
@@ -187,9 +196,9 @@ default='k-means++'
         """
         self._check_parameters()
         source = self._open(X, reset=True, weight=sample_weight)
-        result = self._fit(source)
-        self._label(source)
-        self._tell(result)
+        result = self._find_centres(source, self.max_iter)
+        self.labels_ = self._label_rows(source)
+        self._warn_about_fit(result)
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
@@ -210,12 +219,55 @@ default='k-means++'
         first = not hasattr(self, "_schedule")
         source = self._open(X, reset=first, weight=sample_weight)
         if first:
-            self._fit(source, min(self.max_iter, FIRST_BATCH_STEPS))
+            self._find_centres(source, min(self.max_iter, FIRST_BATCH_STEPS))
         self._learn_batch(source, first)
-        self._label(source)
+        self.labels_ = self._label_rows(source)
         return self
 
-    def _start(self, n_features: int) -> CentreStart:
+    def _find_centres(self, source: Source, max_iter: int) -> loop.Fit:
+        """Look at the rows, start, iterate, and publish all but ``labels_``."""
+        executor, seed, pilot = self._survey(source)
+        model = self._model(source.n_features)
+        sampled = pilot.block.n_rows < pilot.total_rows
+        if isinstance(self.init, str) and self.init == "k-means||" and sampled:
+            model = _start_from_all_rows(model, source, executor, pilot, seed)
+        result = loop.fit(
+            model,
+            source,
+            executor,
+            loop.Plan(
+                tol=self.tol / (self.n_clusters * source.n_features),
+                max_iter=max_iter,
+                n_init=self._count_starts(),
+                n_candidates=self._count_candidates(),
+                time_budget=self.time_budget,
+                seed=seed,
+            ),
+            pilot=pilot,
+            checkpoint=self._checkpoint(),
+            progress=Progress(int(self.verbose), self.verbose_interval),
+        )
+
+        self._params = result.params
+        self._dtype = source.dtype.name
+        self._stream = (seed, 0)
+        self.__dict__.pop("_schedule", None)  # that of an earlier stream of batches
+        self._publish_params()
+        self.inertias_ = [model.inertia(result.params, value) for value in result.trace[1:]]
+        self.inertia_ = model.inertia(result.params, result.objective)
+        # as in scikit-learn, the iteration that found nothing to change counts
+        self.n_iter_ = result.n_iter + (result.converged and result.remaining == 0)
+        self.n_passes_ = result.n_passes
+        self.converged_ = result.converged
+        self.stop_reason_ = result.reason
+        self.events_ = list(result.events)
+        return result
+
+    def _model(self, n_features: int) -> KMeansModel:
+        return KMeansModel(self.n_clusters, self._make_start(n_features))
+
+    def _make_start(self, n_features: int) -> CentreStart:
+        """The rule that ``init`` names, or the centres that it gives, checked."""
         if isinstance(self.init, str):
             return CENTRE_STARTS[self.init]
         centres = np.array(self.init, dtype=float)
@@ -233,46 +285,121 @@ default='k-means++'
             raise ValueError("The parameter 'init' should be finite, but has NaN or infinity")
         return GivenCentres(centres)
 
-    def _model(self, n_features: int) -> KMeansModel:
-        return KMeansModel(self.n_clusters, self._start(n_features))
-
-    def _informed(
-        self, model: KMeansModel, source: Source, executor: Executor, pilot: Pilot, seed: int
-    ) -> KMeansModel:
-        sampled = pilot.block.n_rows < pilot.total_rows
-        if not (isinstance(self.init, str) and self.init == "k-means||" and sampled):
-            return model
-        rng = np.random.default_rng([seed % 2**63, _OVERSAMPLE_STREAM])
-
-        def draw(mass: Any, size: int, number: int) -> Block:
-            keys = RowKeys(seed, number, _OVERSAMPLE_STREAM)
-            return draw_rows(source, executor, mass, size, keys)
-
-        def total(task: Any) -> KMeansStats:
-            stats: KMeansStats = executor.map_reduce(task, source)
-            return stats
-
-        return replace(model, start=oversample(model, pilot, rng, draw, total))
-
-    def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
-        return Plan(
-            tol=self.tol / (self.n_clusters * self.n_features_in_),
-            max_iter=self.max_iter if max_iter is None else max_iter,
-            n_init=self._n_starts(),
-            n_candidates=self._n_candidates(),
-            time_budget=self.time_budget,
-            seed=seed,
-        )
-
-    def _n_starts(self) -> int:
+    def _count_starts(self) -> int:
+        """Starts that are followed to the end."""
         if not isinstance(self.init, str):
             return 1
         if isinstance(self.n_init, str):
             return 10 if self.init == "random" else 1
         return self.n_init
 
-    def _n_candidates(self) -> int:
+    def _count_candidates(self) -> int:
+        """Starts that are compared on the sample, of which the best is followed."""
         plus_plus = isinstance(self.init, str) and self.init == "k-means++"
         if not plus_plus or self.n_clusters == 1:
             return 1
         return n_attempts(self.n_clusters, self.n_features_in_)
+
+    def _label_rows(self, source: Source) -> Array:
+        """The cluster of each row of the data at hand."""
+        task = partial(KMeansModel.labels, *self._prepare())
+        return np.concatenate(list(self._executor(source).map_rows(task, source)))
+
+    def _warn_about_fit(self, result: loop.Fit) -> None:
+        """Warn of clusters without rows and of an early end."""
+        found = len(np.unique(self.labels_))
+        if found < self.n_clusters:
+            warn(
+                f"Number of distinct clusters ({found}) found smaller than n_clusters "
+                f"({self.n_clusters}). Possibly due to duplicate points in X.",
+                ConvergenceWarning,
+            )
+        events = tuple(event for event in result.events if event.kind not in _ORDINARY_EVENTS)
+        self._tell(replace(result, events=events))
+
+    def _too_few_rows(self, n_rows: int) -> str:
+        return f"n_samples={n_rows} should be >= n_clusters={self.n_clusters}."
+
+    def _publish_params(self) -> None:
+        params = self._params
+        self.cluster_centers_ = params.frame.leave(params.centres).astype(self._dtype)
+
+    def _publish_batch(self, model: KMeansModel, stats: KMeansStats) -> None:
+        self.inertia_ = model.inertia(self._params, model.objective(self._params, stats))
+
+    # ------------------------------------------------ predictions
+
+    def predict(self, X: Any) -> Array:
+        """The cluster of each row, int32: that of the nearest centre, the first of several."""
+        return self._stacked(X, partial(KMeansModel.labels, *self._prepare()))
+
+    def transform(self, X: Any) -> Array:
+        """Distances to the centres, (n_samples, n_clusters), over the observed entries of a row."""
+        return self._stacked(X, partial(_distances, *self._prepare()))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the inertia of X."""
+        model, reading = self._prepare()
+        tasks = self._rows(X, partial(model.tally, reading), weight=sample_weight)
+        squared = sum(stats.inertia for stats in tasks)
+        return -float(squared) * float(reading.frame.scale[0]) ** 2
+
+    def _prepare(self) -> tuple[KMeansModel, Centres]:
+        """What finding the nearest centres of rows needs."""
+        check_is_fitted(self)
+        model = KMeansModel(self.n_clusters)
+        return model, model.prepare(self._params)
+
+    # ------------------------------------------------ scikit-learn and files
+
+    @property
+    def _n_features_out(self) -> int:
+        """Columns of ``transform``, for ``get_feature_names_out``."""
+        return int(self.n_clusters)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_params")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _summary(self) -> dict[str, Any]:
+        return {
+            "inertia": self.inertia_,
+            "converged": getattr(self, "converged_", False),
+            "iterations": self.n_iter_,
+        }
+
+    def _check_state(self) -> None:
+        shape, params = (self.n_clusters, self.n_features_in_), self._params
+        if not isinstance(params, KMeansParams) or params.centres.shape != shape:
+            raise ValueError(f"centres of a shape other than {shape}, which is declared")
+        if params.frame.origin.shape != shape[1:] or params.frame.scale.shape != shape[1:]:
+            raise ValueError(f"a frame of other than {shape[1]} columns")
+        self._publish_params()
+
+
+def _start_from_all_rows(
+    model: KMeansModel, source: Source, executor: Executor, pilot: Pilot, seed: int
+) -> KMeansModel:
+    """The model with the start of k-means||, which takes passes over the data."""
+    rng = np.random.default_rng([seed % 2**63, _OVERSAMPLE_STREAM])
+
+    def draw(mass: Any, size: int, number: int) -> Block:
+        keys = RowKeys(seed, number, _OVERSAMPLE_STREAM)
+        return draw_rows(source, executor, mass, size, keys)
+
+    def total(task: Any) -> KMeansStats:
+        stats: KMeansStats = executor.map_reduce(task, source)
+        return stats
+
+    return replace(model, start=oversample(model, pilot, rng, draw, total))
+
+
+def _distances(model: KMeansModel, reading: Centres, block: Block) -> Array:
+    """float32 in, float32 out."""
+    return model.distances(reading, block).astype(block.X.dtype, copy=False)

@@ -2,48 +2,58 @@
 
 from __future__ import annotations
 
+from copy import copy
+from inspect import signature
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.metrics import accuracy_score
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from mixfold import store
 from mixfold.contracts import Array
 from mixfold.engine.executors.threads import count_threads
 from mixfold.engine.random import seed_from
-from mixfold.estimators.mixtures.class_answers import ClassAnswers, drawn_rows
-from mixfold.estimators.mixtures.class_files import ClassFiles
-from mixfold.estimators.mixtures.class_rows import ClassRows, fit_rows
-from mixfold.estimators.mixtures.class_targets import (
-    check_density,
-    check_novelty_label,
-    check_settings,
-    class_numbers,
-    class_rows,
-    priors_of,
+from mixfold.engine.sources.targets import split_target
+from mixfold.estimators.mixtures.class_rows import (
+    ClassRows,
+    fit_rows,
+    number_classes,
+    open_class_rows,
+    rows_for,
 )
 from mixfold.estimators.mixtures.iterates import (
     best_iterate,
     check_splits,
-    iterate_accuracies,
-    splits_of,
+    make_splits,
+    score_iterates,
+    staged_scores,
 )
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import MixfoldEstimator
+from mixfold.math.softmax import normalise
+
+# fitted attributes that a model file holds, besides the models of the classes
+_STORED = (
+    "classes_", "priors_", "class_weight_", "novelty_threshold_", "iterate_", "iterate_scores_",
+    "paper_score_", "_seed", "n_features_in_", "feature_names_in_",
+)  # fmt: skip
 
 
-def _has(method: str) -> Any:
+def _estimator_has(method: str) -> Any:
+    """A check for ``available_if``: whether the estimator of the classes has a method."""
+
     def check(classifier: Any) -> bool:
         return hasattr(classifier._base(), method)
 
     return check
 
 
-class MixtureClassifier(ClassAnswers, ClassFiles, ClassifierMixin, MetaEstimatorMixin,
-                        MixfoldEstimator):  # fmt: skip
+class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
     """A density for each class; rows go to the class with the highest posterior probability.
 
         p(class | x) proportional to priors[class] p(x | class)
@@ -121,6 +131,9 @@ class MixtureClassifier(ClassAnswers, ClassFiles, ClassifierMixin, MetaEstimator
         "paper_protocol": (rule.boolean(),),
         "verbose": (rule.integer(0), rule.boolean()),
     }
+    classes_: Array
+    estimators_: list[Any]
+    priors_: Array
 
     def __init__(
         self,
@@ -147,14 +160,6 @@ class MixtureClassifier(ClassAnswers, ClassFiles, ClassifierMixin, MetaEstimator
         self.verbose = verbose
         self.n_jobs = n_jobs
 
-    def _base(self) -> Any:
-        """The estimator of a class, not fitted."""
-        if self.estimator is not None:
-            return self.estimator
-        from mixfold.estimators.mixtures.gaussian_mixture import GaussianMixture
-
-        return GaussianMixture()
-
     # ------------------------------------------------ fitting
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -175,20 +180,28 @@ class MixtureClassifier(ClassAnswers, ClassFiles, ClassifierMixin, MetaEstimator
         self
         """
         self._check_parameters()
-        check_density(self._base())
-        rows, self.classes_ = class_rows(self, X, y, sample_weight)
-        check_settings(self.settings, self.classes_, self._base())
+        _check_density(self._base())
+        rows, self.classes_ = open_class_rows(self, X, y, sample_weight)
+        _check_settings(self.settings, self.classes_, self._base())
         if self.novelty is not None:
-            check_novelty_label(self.novelty_label, self._novelty_label(), self.classes_)
+            _check_novelty_label(self.novelty_label, self._novelty_label(), self.classes_)
         self._seed = seed_from(self.random_state)
-        self.class_weight_ = rows.weigh(len(self.classes_))
-        self.priors_ = priors_of(self.priors, self.classes_, self.class_weight_)
-        self.estimators_ = self._fitted(rows)
+        self.class_weight_ = rows.weigh_classes(len(self.classes_))
+        self.priors_ = _make_priors(self.priors, self.classes_, self.class_weight_)
+        self.estimators_ = self._fit_classes(rows)
         self._choose_iterate(rows)
-        self._learn_novelty(rows)
+        self._find_novelty_thresholds(rows)
         return self
 
-    def _fresh(self, number: int, alone: bool) -> Any:
+    def _base(self) -> Any:
+        """The estimator of a class, not fitted."""
+        if self.estimator is not None:
+            return self.estimator
+        from mixfold.estimators.mixtures.gaussian_mixture import GaussianMixture
+
+        return GaussianMixture()
+
+    def _make_estimator(self, number: int, alone: bool) -> Any:
         """The estimator of a class, with its settings, seed and share of the threads."""
         estimator = clone(self._base())
         names = estimator.get_params(deep=False)
@@ -201,7 +214,7 @@ class MixtureClassifier(ClassAnswers, ClassFiles, ClassifierMixin, MetaEstimator
         label = self.classes_.tolist()[number]
         return estimator.set_params(**given, **(self.settings or {}).get(label, {}))
 
-    def _fitted(self, rows: ClassRows, among: Array | None = None) -> list[Any]:
+    def _fit_classes(self, rows: ClassRows, among: Array | None = None) -> list[Any]:
         """A model for each class, of the rows that may be seen."""
         n_classes, threads = len(self.classes_), count_threads(self.n_jobs)
         side_by_side = rows.in_memory and threads > 1 and n_classes >= threads
@@ -212,30 +225,30 @@ class MixtureClassifier(ClassAnswers, ClassFiles, ClassifierMixin, MetaEstimator
         return list(tasks)
 
     def _fit_class(self, rows: ClassRows, number: int, among: Array | None, alone: bool) -> Any:
+        """The model of one class; ``alone`` where a thread of its own fits it."""
         if self.verbose and among is None:
             print(f"class {self.classes_.tolist()[number]!r}, {number + 1} of {len(self.classes_)}")
         try:
-            return fit_rows(self._fresh(number, alone), *rows.of(number, among))
+            return fit_rows(self._make_estimator(number, alone), *rows.of_class(number, among))
         except ValueError as error:
             error.add_note(f"while fitting class {self.classes_.tolist()[number]!r}")
             raise
 
-    # ------------------------------------------------ iterates
-
     def _choose_iterate(self, rows: ClassRows) -> None:
+        """Choose the iterate that answers by folds, where the estimator leaves that open."""
         for name in ("iterate_", "iterate_scores_", "paper_score_"):
             self.__dict__.pop(name, None)
         first = self.estimators_[0]
         open_choice = getattr(first, "iterate", 0) is None and first.n_iterates_ > 1
         if not open_choice:
             return
-        splits = splits_of(self.cv, rows, self._seed)
+        splits = make_splits(self.cv, rows, self._seed)
         check_splits(splits, rows, self.classes_)
         if not splits:  # nothing to compare iterates by: the start is what is never far off
             self.iterate_ = 0
         else:
-            self.iterate_scores_ = iterate_accuracies(
-                rows, lambda seen: self._fitted(rows, seen), self._log_priors(), splits
+            self.iterate_scores_ = score_iterates(
+                rows, lambda seen: self._fit_classes(rows, seen), self._log_priors(), splits
             )
             self.iterate_ = best_iterate(self.iterate_scores_)
             if self.paper_protocol:
@@ -244,13 +257,14 @@ class MixtureClassifier(ClassAnswers, ClassFiles, ClassifierMixin, MetaEstimator
         for model in self.estimators_:
             model.use_iterate(min(self.iterate_, model.n_iterates_ - 1))
 
-    def _learn_novelty(self, rows: ClassRows) -> None:
+    def _find_novelty_thresholds(self, rows: ClassRows) -> None:
+        """The log density of each class below which a row is novel."""
         self.__dict__.pop("novelty_threshold_", None)
         if self.novelty is None:
             return
         thresholds = []
         for number, model in enumerate(self.estimators_):
-            X, weight = rows.scored(rows.labels == number)
+            X, weight = rows.to_score(rows.labels == number)
             scores = model.score_samples(X)
             # the one of these quantiles that knows weights: a score that some row has
             thresholds.append(
@@ -258,9 +272,7 @@ class MixtureClassifier(ClassAnswers, ClassFiles, ClassifierMixin, MetaEstimator
             )
         self.novelty_threshold_ = np.array(thresholds)
 
-    # ------------------------------------------------ streams
-
-    @available_if(_has("partial_fit"))
+    @available_if(_estimator_has("partial_fit"))
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
     ) -> Self:
@@ -283,32 +295,135 @@ class MixtureClassifier(ClassAnswers, ClassFiles, ClassifierMixin, MetaEstimator
         self._check_parameters()
         if self.novelty is not None:
             raise ValueError("novelty needs all training rows at once: use fit, or novelty=None")
-        check_density(self._base())
+        _check_density(self._base())
         self.__dict__.pop("novelty_threshold_", None)  # that of a fit to other rows
         first = not hasattr(self, "estimators_")
-        rows, found = class_rows(self, X, y, sample_weight, first)
+        rows, found = open_class_rows(self, X, y, sample_weight, first)
         if first:
             self.classes_ = np.unique(found if classes is None else classes)
             self._seed = seed_from(self.random_state)
             self.estimators_ = [None] * len(self.classes_)
             self.class_weight_ = np.zeros(len(self.classes_))
-            check_settings(self.settings, self.classes_, self._base())
-        numbers = class_numbers(found[rows.labels], self.classes_)
+            _check_settings(self.settings, self.classes_, self._base())
+        numbers = number_classes(found[rows.labels], self.classes_)
         rows = ClassRows(rows.source, numbers, rows.weights, rows.in_memory)
         for number in np.unique(numbers):
             self._learn_class(rows, int(number))
-        self.class_weight_ = self.class_weight_ + rows.weigh(len(self.classes_))
-        self.priors_ = priors_of(self.priors, self.classes_, self.class_weight_)
+        self.class_weight_ = self.class_weight_ + rows.weigh_classes(len(self.classes_))
+        self.priors_ = _make_priors(self.priors, self.classes_, self.class_weight_)
         return self
 
     def _learn_class(self, rows: ClassRows, number: int) -> None:
         model = self.estimators_[number]
-        model = self._fresh(number, alone=False) if model is None else model
-        self.estimators_[number] = fit_rows(model, *rows.of(number), method="partial_fit")
+        model = self._make_estimator(number, alone=False) if model is None else model
+        self.estimators_[number] = fit_rows(model, *rows.of_class(number), method="partial_fit")
+
+    # ------------------------------------------------ predictions
+
+    def score_samples(self, X: Any) -> Array:
+        """Log density of each row, whatever its class: log sum_c priors_c p(x | c)."""
+        return np.asarray(normalise(self._log_joint(X))[0])
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class given the row, (n_samples, n_classes).
+
+        A row with density zero under every class has the priors.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Log probability of each class given the row, (n_samples, n_classes)."""
+        joint = self._log_joint(X)
+        lost = ~np.isfinite(joint).any(axis=1)
+        joint[lost] = self._log_priors()
+        # far from all classes log densities are so large that log(sum) would vanish beside them
+        joint -= joint.max(axis=1, keepdims=True)
+        return np.asarray(joint - normalise(joint)[0][:, None])
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class of each row; ``novelty_label`` for rows that are novel."""
+        joint = self._log_joint(X)
+        best = np.argmax(joint, axis=1)
+        if not hasattr(self, "novelty_threshold_"):
+            return np.asarray(self.classes_[best])
+        novel = self._is_below_threshold(joint, best)
+        label = self._novelty_label()
+        kinds = self.classes_.dtype, np.asarray(label).dtype
+        text = [kind.kind in "US" for kind in kinds]
+        # a number does not become a text beside one, nor the other way round
+        kind = np.result_type(*kinds) if text[0] == text[1] else np.dtype(object)
+        return np.where(novel, np.asarray(label, dtype=kind), self.classes_[best].astype(kind))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy: the share of the rows that get their class.
+
+        Parameters
+        ----------
+        X, y
+            As in ``fit``: y may name a column of X.
+        sample_weight : array-like of shape (n_samples,), optional
+        """
+        check_is_fitted(self)
+        if isinstance(y, str):
+            y = split_target(X, y)[0]
+        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+
+    def is_novel(self, X: Any) -> Array:
+        """Whether a row is less likely than its most probable class makes it (see ``novelty``)."""
+        check_is_fitted(self)
+        if not hasattr(self, "novelty_threshold_"):
+            raise ValueError("set novelty to a share, such as 0.01, before the fit")
+        joint = self._log_joint(X)
+        return self._is_below_threshold(joint, np.argmax(joint, axis=1))
+
+    def staged_predict(self, X: Any) -> Array:
+        """The class of each row by each iterate, (n_iterates, n_samples).
+
+        Only of estimators that keep their iterates, such as :class:`MLiT`.
+        """
+        check_is_fitted(self)
+        if not hasattr(self.estimators_[0], "staged_score_samples"):
+            raise AttributeError(f"{type(self.estimators_[0]).__name__} does not keep iterates")
+        source = self._open(X, reset=False)
+        scores = staged_scores(self.estimators_, source, self._log_priors())
+        return np.asarray(self.classes_[scores.argmax(axis=0)])
+
+    def _log_densities(self, X: Any) -> Array:
+        """log p(x | class), (n, C); minus infinity for a class that was never seen."""
+        check_is_fitted(self)
+        source = self._open(X, reset=False)
+        columns: list[Any] = []
+        for model in self.estimators_:
+            if model is None:
+                columns.append(-np.inf)
+            else:
+                columns.append(model.score_samples(rows_for(model, source)))
+        n = max(np.size(column) for column in columns)
+        return np.stack([np.broadcast_to(column, n) for column in columns], axis=1)
+
+    def _log_priors(self) -> Array:
+        """Minus infinity for a class that cannot be."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.priors_)
+
+    def _log_joint(self, X: Any) -> Array:
+        """log priors_c p(x | c), (n, C)."""
+        return np.asarray(self._log_densities(X) + self._log_priors())
+
+    def _is_below_threshold(self, joint: Array, best: Array) -> Array:
+        """Whether the density of a row under its most probable class is below the threshold."""
+        density = joint[np.arange(len(joint)), best] - self._log_priors()[best]
+        return np.asarray(density < self.novelty_threshold_[best])
+
+    def _novelty_label(self) -> Any:
+        """What ``predict`` calls novel rows."""
+        if self.novelty_label is not None:
+            return self.novelty_label
+        return "novel" if self.classes_.dtype.kind in "USO" else -1
 
     # ------------------------------------------------ draws
 
-    @available_if(_has("sample"))
+    @available_if(_estimator_has("sample"))
     def sample(
         self, n_samples: int = 1, label: Any = None, random_state: Any = None
     ) -> tuple[Array, Array]:
@@ -326,16 +441,30 @@ class MixtureClassifier(ClassAnswers, ClassFiles, ClassifierMixin, MetaEstimator
         if label is None:
             drawn = rng.multinomial(n_samples, self._seen_priors())
         else:
-            wanted = class_numbers(np.array([label]), self.classes_)[0]
+            wanted = number_classes(np.array([label]), self.classes_)[0]
             drawn = np.where(np.arange(len(self.classes_)) == wanted, n_samples, 0)
         parts = [
-            drawn_rows(self._model_of(k), int(n), int(rng.integers(2**31)))
+            _draw_rows(self._model_of(k), int(n), int(rng.integers(2**31)))
             for k, n in enumerate(drawn)
             if n
         ]
         return np.concatenate(parts), np.repeat(self.classes_, drawn)
 
-    # ------------------------------------------------ scikit-learn
+    def _model_of(self, number: int) -> Any:
+        """The fitted model of a class; an error if none of its rows has been seen."""
+        model = self.estimators_[number]
+        if model is None:
+            raise ValueError(
+                f"no row of class {self.classes_.tolist()[number]!r} has been seen yet"
+            )
+        return model
+
+    def _seen_priors(self) -> Array:
+        """Priors of the classes that have been seen, which sum to one."""
+        seen = self.priors_ * [model is not None for model in self.estimators_]
+        return np.asarray(seen / seen.sum())
+
+    # ------------------------------------------------ scikit-learn and files
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -346,3 +475,176 @@ class MixtureClassifier(ClassAnswers, ClassFiles, ClassifierMixin, MetaEstimator
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "estimators_")
+
+    def _plain_parameters(self) -> dict[str, Any]:
+        values = super()._plain_parameters()
+        given = self.estimator
+        values["estimator"] = None if given is None else _pack(given, fitted=False)
+        settings = self.settings or {}
+        # keys of a file are texts, classes need not be
+        values["settings"] = [[label, dict(chosen)] for label, chosen in settings.items()]
+        priors = _named_priors(self.priors, self.classes_)
+        if isinstance(priors, dict):
+            values["priors"] = [[label, float(p)] for label, p in priors.items()]
+        elif priors is not self.priors:
+            values["priors"] = priors
+        return values
+
+    def _state(self) -> dict[str, Any]:
+        state = {name: getattr(self, name) for name in _STORED if hasattr(self, name)}
+        models = [None if m is None else _pack(m, fitted=True) for m in self.estimators_]
+        return {**state, "estimators_": models}
+
+    @classmethod
+    def _from_state(cls, tree: dict[str, Any]) -> Self:
+        parameters, state = dict(tree["parameters"]), dict(tree["state"])
+        models = [None if one is None else _unpack(one) for one in state.pop("estimators_")]
+        given = parameters.get("estimator")
+        parameters["estimator"] = None if given is None else _unpack(given)
+        parameters["settings"] = {label: chosen for label, chosen in parameters["settings"]} or None
+        if isinstance(parameters.get("priors"), list):
+            pairs = [one for one in parameters["priors"] if isinstance(one, list)]
+            parameters["priors"] = dict(pairs) if pairs else parameters["priors"]
+        known = cls().get_params(deep=False)
+        classifier = cls(**{k: v for k, v in parameters.items() if k in known})
+        classifier._check_parameters()
+        for name, value in state.items():
+            if name not in _STORED:
+                raise ValueError(f"unknown attribute {name!r}")
+            if name == "feature_names_in_":
+                value = np.array([str(v) for v in value], dtype=object)
+            setattr(classifier, name, value)
+        if len(models) != len(classifier.classes_):
+            raise ValueError("there is not one model for each class")
+        classifier.estimators_ = models
+        return classifier
+
+
+# ---------------------------------------------------- checks of the settings
+
+
+def _check_density(estimator: Any) -> None:
+    """Refuse what cannot be the density of a class."""
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        raise TypeError(
+            f"estimator must be an estimator, such as mixfold.GaussianMixture(2); got {estimator!r}"
+        )
+    if not hasattr(estimator, "score_samples"):
+        raise TypeError(
+            f"estimator must have score_samples, the log density of rows; {estimator!r} has not. "
+            "Use a mixture or a factor model"
+        )
+    if not getattr(estimator, "_densities_compare", True):
+        raise TypeError(
+            f"the densities of {estimator!r} are of features in as many dimensions as a class has "
+            "rows, and do not compare classes; use a mixture or a factor model, or SupervisedPPCA "
+            "with this kernel"
+        )
+
+
+def _check_novelty_label(given: Any, label: Any, classes: Array) -> None:
+    """Rows that are novel must not look like those of a class, unless it was named for them."""
+    if given is None and label in classes.tolist():
+        raise ValueError(
+            f"novel rows would be called {label!r}, which is a class of y; name them by "
+            "novelty_label"
+        )
+
+
+def _check_settings(settings: Any, classes: Array, estimator: Any) -> None:
+    """``{class: {parameter: value}}``, of parameters that may differ by class."""
+    if settings is None:
+        return
+    if not isinstance(settings, dict) or not all(isinstance(v, dict) for v in settings.values()):
+        raise TypeError(f"settings must be {{class: {{parameter: value}}}}; got {settings!r}")
+    unknown = [c for c in settings if c not in set(classes.tolist())]
+    if unknown:
+        raise ValueError(
+            f"settings names {unknown[0]!r}, which is no class of y; the classes are "
+            f"{', '.join(map(repr, classes.tolist()))}"
+        )
+    shared = getattr(estimator, "_same_in_all_classes", ())
+    for label, own in settings.items():
+        apart = [name for name in own if name in shared]
+        if apart:
+            raise ValueError(
+                f"settings gives class {label!r} its own {apart[0]}, but the scores of "
+                f"{type(estimator).__name__} compare only classes that share {', '.join(shared)}"
+            )
+
+
+def _make_priors(priors: Any, classes: Array, weight: Array) -> Array:
+    """Probabilities of the classes."""
+    priors = _named_priors(priors, classes)
+    if isinstance(priors, str):
+        values = weight if priors == "empirical" else np.ones(len(classes))
+    elif isinstance(priors, dict):
+        lacking = [c for c in classes.tolist() if c not in priors]
+        if lacking or len(priors) != len(classes):
+            raise ValueError(
+                f"priors must name each class once; the classes are {classes.tolist()}, and it "
+                f"names {list(priors)}"
+            )
+        values = _as_numbers([priors[c] for c in classes.tolist()])
+    else:
+        values = _as_numbers(priors)
+    if values.shape != classes.shape or not (values >= 0).all() or not 0 < values.sum() < np.inf:
+        raise ValueError(
+            f"priors must be {len(classes)} numbers >= 0, one for each class, not all zero; got "
+            f"{priors!r}"
+        )
+    return values / values.sum()
+
+
+def _named_priors(priors: Any, classes: Array) -> Any:
+    """A pandas Series that is named by classes, such as value_counts, as a dict; else its values.
+
+    Whatever is no Series stays as it is.
+    """
+    if isinstance(priors, dict) or not hasattr(priors, "index") or callable(priors.index):
+        return priors
+    names, values = np.asarray(priors.index).tolist(), np.asarray(priors)
+    named = not set(names).isdisjoint(classes.tolist())
+    return dict(zip(names, values.tolist(), strict=True)) if named else values
+
+
+def _as_numbers(priors: Any) -> Array:
+    try:
+        return np.asarray(priors, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"priors must be numbers >= 0, one for each class; got {priors!r}"
+        ) from None
+
+
+# ---------------------------------------------------- draws and files
+
+
+def _draw_rows(model: Any, n: int, seed: int) -> Array:
+    """Rows of one class; mixtures of scikit-learn have a seed of their own instead."""
+    if "random_state" in signature(model.sample).parameters:
+        found = model.sample(n, random_state=seed)
+    else:
+        found = copy(model).set_params(random_state=seed).sample(n)
+    return np.asarray(found[0] if isinstance(found, tuple) else found)
+
+
+def _pack(estimator: Any, fitted: bool) -> dict[str, Any]:
+    """An estimator as the part of a model file that ``_unpack`` reads."""
+    kind = type(estimator).__name__
+    if not isinstance(estimator, MixfoldEstimator) or kind not in store.ESTIMATORS:
+        raise TypeError(
+            f"a {kind} cannot be written to a model file, only estimators of mixfold can; use one "
+            "of those, or keep the classifier in memory"
+        )
+    state = estimator._state() if fitted else None
+    return {"kind": kind, "parameters": estimator._plain_parameters(), "state": state}
+
+
+def _unpack(packed: dict[str, Any]) -> Any:
+    """The estimator of a part of a model file."""
+    estimator = store.estimator_class(packed["kind"])
+    if packed["state"] is not None:
+        return estimator._from_state(packed)
+    known = estimator().get_params(deep=False)
+    return estimator(**{k: v for k, v in packed["parameters"].items() if k in known})

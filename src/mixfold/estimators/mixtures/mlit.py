@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
-from mixfold.contracts import Array, Executor, Pilot, Source
-from mixfold.engine.loop import Plan
-from mixfold.estimators.mixtures.mlit_answers import INCOMPLETE, TransformedAnswers
+from mixfold.contracts import Array, Block, Pilot
+from mixfold.engine import loop
+from mixfold.engine.executors.blas import single_threaded_blas
+from mixfold.engine.progress import Progress
+from mixfold.estimators.mixtures.answers import shaped
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
 from mixfold.estimators.shell.fitting import FITTING_RULES, FittingEstimator
+from mixfold.math.softmax import normalise
 from mixfold.models.factors.spectral import second_moments
 from mixfold.models.factors.spectral_sums import MissingEntries
-from mixfold.models.mixtures.mlit.model import TransformedMixture
-from mixfold.models.mixtures.mlit.records import Iterates, Moments
+from mixfold.models.mixtures.mlit.model import (
+    TransformedMixture,
+    TransformedReading,
+    log_joint,
+    read,
+)
+from mixfold.models.mixtures.mlit.records import Iterates, Moments, Transformed
 from mixfold.models.mixtures.mlit.rules import Constrained, Normalized, Orthonormal, Rule
 from mixfold.models.mixtures.mlit.starts import cluster_start, window_start
 
+# rules of parameters that MLiT does not have
 _UNUSED = ("acceleration", "warm_start")
 
+_INCOMPLETE = (
+    "Input X contains NaN: MLiT needs complete rows; fill them first, for example by "
+    "mixfold.PPCA(...).fit(X).impute(X)"
+)
 
-class MLiT(TransformedAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittingEstimator):
+
+class MLiT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittingEstimator):
     """Mixture of Gaussians of rows under linear transformations, one for each component.
 
     The score of a row x is
@@ -145,6 +161,7 @@ class MLiT(TransformedAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         "n_dims", "method", "scale", "ridge", "iterate",
     )  # fmt: skip
     _params: Iterates
+    _origin: Array  # mean of the training rows, from which rows are scored
 
     def __init__(
         self,
@@ -211,10 +228,58 @@ class MLiT(TransformedAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 f"n_dims={self.n_dims} must be at most the number of features, n_features = "
                 f"{source.n_features}; lower it"
             )
-        self._fit(source)
+        executor, seed, pilot = self._survey(source)
+        try:
+            moments = second_moments(source, executor)
+        except MissingEntries:
+            raise ValueError(_INCOMPLETE) from None
+        weight, mean, covariance = moments.sums.weight, moments.sums.mean, moments.covariance()
+        self._warn_if_degenerate(weight, covariance)
+
+        method = self._make_rule()
+        model = TransformedMixture(
+            method,
+            float(self.ridge),
+            self._make_start(method, Moments(weight, mean, covariance, covariance), pilot, seed),
+            mean,
+            self.tol if self.method == "constrained" else 0.0,
+            keep=not method.monotone,
+        )
+        result = loop.fit(
+            model,
+            source,
+            executor,
+            loop.Plan(
+                tol=self.tol if self.method == "orthonormal" else 0.0,
+                max_iter=self.max_iter,
+                n_init=1,
+                n_candidates=1,
+                time_budget=self.time_budget,
+                seed=seed,
+            ),
+            pilot=pilot,
+            checkpoint=self._checkpoint(),
+            progress=Progress(int(self.verbose), self.verbose_interval),
+        )
+
+        self._params = result.params
+        self._origin = mean
+        self._dtype = source.dtype.name
+        self._stream = (seed, 0)
+        self.start_score_ = float(result.trace[0] / result.weight)
+        last = self.n_iterates_ - 1
+        self.iterate_ = last if self.iterate is None else min(self.iterate, last)
+        self._publish_params()
+        self._publish_fit(result, quiet=True)
+        self._warn_about_fit(result)
         return self
 
-    def _rule(self) -> Rule:
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Fit, then transform the same rows."""
+        return self.fit(X, y, sample_weight).transform(X)
+
+    def _make_rule(self) -> Rule:
+        """How transformations are found, which also says how rows are scored."""
         scale = float(self.scale)
         rules: dict[str, Rule] = {
             "normalized": Normalized(scale),
@@ -223,30 +288,18 @@ class MLiT(TransformedAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         }
         return rules[self.method]
 
-    def _informed(
-        self, model: Any, source: Source, executor: Executor, pilot: Pilot, seed: int
-    ) -> TransformedMixture:
-        """The model with its start, which needs the moments of all rows."""
-        try:
-            sums = second_moments(source, executor)
-        except MissingEntries:
-            raise ValueError(INCOMPLETE) from None
-        weight, covariance = sums.sums.weight, sums.covariance()
-        self._warn_of_rows(weight, covariance)
-        moments = Moments(weight, sums.sums.mean, covariance, covariance)
-        rule, ridge, origin = self._rule(), float(self.ridge), sums.sums.mean
-        rng = np.random.default_rng(seed % 2**63)
+    def _make_start(self, method: Rule, moments: Moments, pilot: Pilot, seed: int) -> Transformed:
+        """Where the fit begins: clusters of a sample, or eigenvectors of the covariance."""
+        ridge = float(self.ridge)
         if self.method == "orthonormal":
-            first = cluster_start(rule, pilot, self.n_components, self.n_dims, ridge, rng)
-        else:
-            first = window_start(rule, moments, self.n_components, self.n_dims,
-                                 smallest=self.init == "smallest", shift=self.shift,
-                                 ridge=ridge)  # fmt: skip
-        self._origin = origin
-        steady = self.tol if self.method == "constrained" else 0.0
-        return TransformedMixture(rule, ridge, first, origin, steady, keep=not rule.monotone)
+            rng = np.random.default_rng(seed % 2**63)
+            return cluster_start(method, pilot, self.n_components, self.n_dims, ridge, rng)
+        smallest = self.init == "smallest"
+        return window_start(method, moments, self.n_components, self.n_dims,
+                            smallest=smallest, shift=self.shift, ridge=ridge)  # fmt: skip
 
-    def _warn_of_rows(self, weight: float, covariance: Array) -> None:
+    def _warn_if_degenerate(self, weight: float, covariance: Array) -> None:
+        """Warn of too few rows, and of constant columns where these would be chosen."""
         if weight <= self.n_dims:
             warn(
                 f"rows of weight {weight:g} cannot tell a covariance in n_dims={self.n_dims}; only "
@@ -262,39 +315,126 @@ class MLiT(TransformedAnswers, ClassNamePrefixFeaturesOutMixin, TransformerMixin
                 DegenerateWarning,
             )
 
-    def _model(self, n_features: int) -> Any:
-        return None  # made once the moments are known
-
-    def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
-        tol = self.tol if self.method == "orthonormal" else 0.0
-        return Plan(tol=tol, max_iter=self.max_iter, n_init=1, n_candidates=1,
-                    time_budget=self.time_budget, seed=seed)  # fmt: skip
-
-    def _tell(self, fit: Any) -> None:
-        if fit.reason != "max_iter" or self.method == "orthonormal":
-            super()._tell(fit)
+    def _warn_about_fit(self, result: loop.Fit) -> None:
+        """Warn of events and of an early end; max_iter is an early end of 'orthonormal' only."""
+        if result.reason != "max_iter" or self.method == "orthonormal":
+            self._tell(result)
             return
         # what happens after the iterate that answers is of no concern
-        told = [event for event in fit.events if event.iteration <= self.iterate_]
-        if told:
-            warn(f"{told[0].message}; see events_", DegenerateWarning)
+        events = [event for event in result.events if event.iteration <= self.iterate_]
+        if events:
+            warn(f"{events[0].message}; see events_", DegenerateWarning)
 
-    def _keep(self, result: Any, source: Source, seed: int, quiet: bool) -> None:
-        self.start_score_ = float(result.trace[0] / result.weight)
-        last = len(result.params.iterates) - 1
-        self.iterate_ = last if self.iterate is None else min(self.iterate, last)
-        super()._keep(result, source, seed, quiet)
+    def _publish_params(self) -> None:
+        """Publish the iterate that answers."""
+        params = self._params.iterates[self.iterate_]
+        self.weights_ = params.weights.astype(self._dtype)
+        self.transforms_ = params.transforms.astype(self._dtype)
+        self.means_ = params.means.astype(self._dtype)
+        self.covariances_ = params.covariances.astype(self._dtype)
+
+    # ------------------------------------------------ iterates
+
+    @property
+    def n_iterates_(self) -> int:
+        """Number of iterates that are kept, the start included."""
+        return len(self._params.iterates)
+
+    def use_iterate(self, number: int) -> Self:
+        """Let another iterate answer; 0 is the start."""
+        check_is_fitted(self)
+        if not 0 <= number < self.n_iterates_:
+            raise ValueError(
+                f"the number of an iterate must be from 0 to {self.n_iterates_ - 1}; got {number}"
+            )
+        self.iterate_ = int(number)
+        self._publish_params()
+        return self
+
+    def staged_score_samples(self, X: Any) -> Array:
+        """Log score of each row by each iterate, of shape (n_iterates, n_samples)."""
+        check_is_fitted(self)
+        readings = [self._prepare(one) for one in self._params.iterates]
+        return np.concatenate(list(self._rows(X, partial(_staged_scores, readings))), axis=1)
+
+    # ------------------------------------------------ predictions
+
+    def score_samples(self, X: Any) -> Array:
+        """log f of each row: **not** a log density of the row, see above."""
+        return self._stacked(X, partial(_scores, self._prepare_chosen()))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Mean of log f."""
+        return float(np.average(self.score_samples(X), weights=sample_weight))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each component given the row, (n_samples, n_components)."""
+        return self._stacked(X, partial(_probabilities, self._prepare_chosen()))
+
+    def predict(self, X: Any) -> Array:
+        """The most probable component of each row."""
+        return self._stacked(X, partial(_labels, self._prepare_chosen()))
+
+    def transform(self, X: Any) -> Array:
+        """Each row under the transformation of its most probable component, (n, n_dims)."""
+        reading = self._prepare_chosen()
+        transforms = self._params.iterates[self.iterate_].transforms
+        return self._stacked(X, partial(_transformed, reading, transforms))
+
+    def _prepare_chosen(self) -> TransformedReading:
+        """What scoring rows by the iterate that answers needs."""
+        check_is_fitted(self)
+        return self._prepare(self._params.iterates[self.iterate_])
+
+    def _prepare(self, params: Transformed) -> TransformedReading:
+        # small systems, and with all iterates many: threads of BLAS would only wait for each other
+        with single_threaded_blas():
+            offset = self._make_rule().offset(params.covariances, float(self.ridge))
+            return read(params, offset, self._origin)
+
+    # ------------------------------------------------ scikit-learn and files
 
     @property
     def _n_features_out(self) -> int:
+        """Columns of ``transform``, for ``get_feature_names_out``."""
         return int(self.n_dims)
-
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Fit, then transform the same rows."""
-        return self.fit(X, y, sample_weight).transform(X)
 
     def _check_state(self) -> None:
         shape = (self.n_components, self.n_dims, self.n_features_in_)
         if any(one.transforms.shape != shape for one in self._params.iterates):
             raise ValueError("parameters of another shape than the settings declare")
         self._publish_params()
+
+
+# ---------------------------------------------------- predictions for one block of rows
+
+
+def _log_joint(reading: TransformedReading, block: Block) -> Array:
+    if not block.complete:
+        raise ValueError(_INCOMPLETE)
+    return log_joint(reading, block.X)
+
+
+def _staged_scores(readings: list[TransformedReading], block: Block) -> Array:
+    return shaped(np.stack([normalise(_log_joint(one, block))[0] for one in readings]), block)
+
+
+def _scores(reading: TransformedReading, block: Block) -> Array:
+    return shaped(normalise(_log_joint(reading, block))[0], block)
+
+
+def _probabilities(reading: TransformedReading, block: Block) -> Array:
+    return shaped(normalise(_log_joint(reading, block))[1], block)
+
+
+def _labels(reading: TransformedReading, block: Block) -> Array:
+    return np.argmax(_log_joint(reading, block), axis=1)
+
+
+def _transformed(reading: TransformedReading, transforms: Array, block: Block) -> Array:
+    best = _labels(reading, block)
+    X = np.asarray(block.X, np.float64)
+    out = np.empty((len(X), transforms.shape[1]))
+    for k, omega in enumerate(transforms):
+        out[best == k] = X[best == k] @ omega.T
+    return shaped(out, block)

@@ -3,22 +3,52 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils import ClassifierTags
+from sklearn.utils.validation import check_is_fitted
 
-from mixfold.contracts import Array, Event, Source
-from mixfold.engine.loop import Fit, Plan
-from mixfold.estimators.mixtures.cells import CellsEstimator
-from mixfold.estimators.mixtures.layers import Layers, for_size
+from mixfold.contracts import Array, Block, Event, Executor, Pilot, Source
+from mixfold.engine import loop
+from mixfold.engine.pilot import draw_pilot
+from mixfold.engine.progress import Progress
+from mixfold.engine.sources.part import part_of
+from mixfold.estimators.mixtures import answers
+from mixfold.estimators.mixtures.gaussian_mixture import (
+    GaussianMixture,
+    gaussian_family,
+    gaussian_parameters,
+)
 from mixfold.estimators.mixtures.mixture import CANDIDATES
 from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell.density import DensityEstimator
 from mixfold.estimators.shell.fitting import FITTING_RULES
 from mixfold.families import GAUSSIAN
+from mixfold.families.component import dense_rows
+from mixfold.families.gaussian import GaussianFamily
+from mixfold.math.seeding import distinct
+from mixfold.math.softmax import normalise
 from mixfold.models.mixtures import nested
-from mixfold.models.mixtures.mixture import Mixture
-from mixfold.models.mixtures.starts import STARTS
+from mixfold.models.mixtures.framed import FramedMixture
+from mixfold.models.mixtures.mixture import Mixture, MixtureParams, MixtureReading
+from mixfold.models.mixtures.rows import informative
+from mixfold.models.mixtures.starts import STARTS, Start
+
+# the stream of random numbers of the cells, apart from that of fits
+_CELL_STREAM = 5
+# what a fit gets whose time is up: one pass
+_NO_TIME = 1e-9
+# of the parameters of GaussianMixture, those that mean the same here
+_SHARED_WITH_FLAT = (
+    "covariance_type", "tol", "reg_covar", "max_iter", "n_init", "init_params", "random_state",
+    "verbose", "verbose_interval", "acceleration", "executor", "n_jobs", "time_budget",
+)  # fmt: skip
+# why the whole ended: the first of these that one of its fits gives
+_REASONS = ("interrupted", "time_budget", "max_iter", "converged")
 
 _SIZES = rule.Rule(
     "a list of ints >= 1, one for each of the n_components cells",
@@ -26,7 +56,7 @@ _SIZES = rule.Rule(
 )
 
 
-class NestedMixture(CellsEstimator):
+class NestedMixture(DensityEstimator):
     """Mixture of Gaussian mixtures: cells, and leaves within each cell.
 
     A row comes from one of K cells, and within it from one of the cell's own Gaussians:
@@ -159,6 +189,8 @@ class NestedMixture(CellsEstimator):
         "_params", "_total", "paths_", "converged_", "stop_reason_", "n_iter_", "n_passes_",
         "lower_bound_", "lower_bounds_", "unrefined_bound_", "events_", "_dtype", "_stream",
     )  # fmt: skip
+    _params: MixtureParams  # of the flat mixture of all leaves
+    paths_: Array
 
     def __init__(
         self,
@@ -218,7 +250,45 @@ class NestedMixture(CellsEstimator):
         self
         """
         self._check_parameters()
-        self._fit(self._open(X, reset=True, weight=sample_weight, min_rows=2))
+        source = self._open(X, reset=True, weight=sample_weight, min_rows=2)
+        budget = float("inf") if self.time_budget is None else self.time_budget
+        deadline = time.monotonic() + budget
+        executor, seed, pilot = self._survey(source)
+        plan = self._plan(seed)
+
+        # the first mixture, whose components are the cells
+        family = gaussian_family(self.covariance_type, self.reg_covar)
+        start = STARTS[self.init_params]
+        model = Mixture(self.n_components, family, start=start)
+        top_plan = _plan_for_size(plan, self.n_components)
+        top = self._climbed(model, source, executor, pilot, top_plan)
+
+        # layer by layer, the rows of each leaf get a mixture of their own
+        tree = _Tree(
+            source=source,
+            executor=executor,
+            family=family,
+            start=start,
+            plan=plan,
+            deadline=0.0 if top.reason == "interrupted" else deadline,
+            verbose=(int(self.verbose), self.verbose_interval),
+            params=nested.by_weight(top.params, family),
+            paths=np.arange(self.n_components)[:, None],
+            fits=[top],
+            events=[_event_of_first_mixture(event) for event in top.events],
+        )
+        sizes = self.n_subcomponents
+        if not isinstance(sizes, list | tuple):
+            sizes = [sizes] * self.n_components
+        for _ in range(1, self.n_layers):
+            tree.split_leaves(sizes)
+
+        # EM of all leaves together; without ``refine`` it only measures them
+        flat = tree.fit_leaves(pilot, self.max_iter if self.refine else 0)
+
+        self.paths_ = tree.paths
+        self.unrefined_bound_ = float(flat.trace[0] / flat.weight)
+        self._keep(self._sum_fits(flat, tree), source, seed, quiet=False)
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
@@ -234,57 +304,9 @@ class NestedMixture(CellsEstimator):
                 f"{len(sizes)} of them for n_components={cells}."
             )
 
-    def _fit(self, source: Source, max_iter: int | None = None) -> Fit:
-        budget = float("inf") if self.time_budget is None else self.time_budget
-        deadline = time.monotonic() + budget
-        executor, seed, pilot = self._survey(source)
-        family, plan, start = self._family(), self._plan(seed), STARTS[self.init_params]
-        model = Mixture(self.n_components, family, start=start)
-        top = self._climbed(model, source, executor, pilot, for_size(plan, self.n_components))
-        layers = Layers(
-            source=source,
-            executor=executor,
-            family=family,
-            start=start,
-            plan=plan,
-            deadline=0.0 if top.reason == "interrupted" else deadline,
-            verbose=(int(self.verbose), self.verbose_interval),
-            params=nested.by_weight(top.params, family),
-            paths=np.arange(self.n_components)[:, None],
-            fits=[top],
-            events=[_of_the_first(event) for event in top.events],
-        )
-        for _ in range(1, self.n_layers):
-            layers.grow(self._sizes())
-        flat = layers.finish(pilot, self.max_iter if self.refine else 0)
-        self.paths_ = layers.paths
-        self.unrefined_bound_ = float(flat.trace[0] / flat.weight)
-        result = self._summed(flat, layers)
-        self._keep(result, source, seed, quiet=False)
-        return result
-
-    def _sizes(self) -> list[int]:
-        sizes = self.n_subcomponents
-        return list(sizes) if isinstance(sizes, list | tuple) else [sizes] * self.n_components
-
-    def _summed(self, flat: Fit, layers: Layers) -> Fit:
-        """The last fit, with what all of them did."""
-        fits = [*layers.fits, flat]
-        # fits on the way are starts of the last one, unless nothing follows them
-        reasons = {fit.reason for fit in ([flat] if self.refine else layers.fits)}
-        if any(fit.reason == "interrupted" for fit in fits):
-            reasons.add("interrupted")
-        order = ("interrupted", "time_budget", "max_iter", "converged")
-        return replace(
-            flat,
-            n_iter=sum(fit.n_iter for fit in fits),
-            n_passes=sum(fit.n_passes for fit in fits),
-            reason=next(name for name in order if name in reasons),
-            events=(*layers.events, *flat.events),
-        )
-
-    def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
-        return Plan(
+    def _plan(self, seed: int, max_iter: int | None = None) -> loop.Plan:
+        """How each fit of several components runs."""
+        return loop.Plan(
             tol=self.tol,
             max_iter=self.max_iter if max_iter is None else max_iter,
             n_init=self.n_init,
@@ -294,6 +316,246 @@ class NestedMixture(CellsEstimator):
             seed=seed,
         )
 
+    def _sum_fits(self, flat: loop.Fit, tree: _Tree) -> loop.Fit:
+        """The last fit, with the iterations, passes and events of all of them."""
+        fits = [*tree.fits, flat]
+        # fits on the way are starts of the last one, unless nothing follows them
+        reasons = {fit.reason for fit in ([flat] if self.refine else tree.fits)}
+        if any(fit.reason == "interrupted" for fit in fits):
+            reasons.add("interrupted")
+        return replace(
+            flat,
+            n_iter=sum(fit.n_iter for fit in fits),
+            n_passes=sum(fit.n_passes for fit in fits),
+            reason=next(name for name in _REASONS if name in reasons),
+            events=(*tree.events, *flat.events),
+        )
 
-def _of_the_first(event: Event) -> Event:
+    def _model(self, n_features: int) -> Mixture:
+        """The flat mixture of all leaves."""
+        return Mixture(len(self.paths_), gaussian_family(self.covariance_type, self.reg_covar))
+
+    def _publish_params(self) -> None:
+        family = gaussian_family(self.covariance_type, self.reg_covar)
+        leaves = gaussian_parameters(family, self._params, self._dtype)
+        self.leaf_weights_, self.means_, self.covariances_ = leaves
+        cells, shares = nested.pooled_weights(self._params.weights, self.paths_)
+        self.weights_ = cells.astype(self._dtype)
+        self.subweights_ = [share.astype(self._dtype) for share in shares]
+        self.leaf_cells_ = self.paths_[:, 0].copy()
+        self.n_leaves_ = len(self.paths_)
+
+    def flatten(self) -> GaussianMixture:
+        """The same density as a fitted :class:`GaussianMixture` of all leaves, cell by cell."""
+        check_is_fitted(self)
+        shared = {name: getattr(self, name) for name in _SHARED_WITH_FLAT}
+        flat = GaussianMixture(len(self.paths_), **shared)
+        flat._params = self._params
+        flat.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            flat.feature_names_in_ = self.feature_names_in_
+        flat._copy_fit(self)
+        flat._total = self._total
+        for name in ("lower_bound_", "lower_bounds_", "n_passes_"):
+            setattr(flat, name, getattr(self, name))
+        return flat
+
+    # ------------------------------------------------ predictions
+
+    def predict(self, X: Any) -> Array:
+        """The most probable cell of each row; missing entries are left out of account."""
+        return self._ask(X, partial(_labels, starts=self._first_leaves()))
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each cell for each row, (n_samples, n_components)."""
+        return self._ask(X, partial(_probabilities, starts=self._first_leaves()))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of ``predict_proba``, exact where that underflows."""
+        return self._ask(X, partial(_log_probabilities, starts=self._first_leaves()))
+
+    def predict_leaf(self, X: Any) -> Array:
+        """The most probable leaf of each row, 0 to n_leaves_ - 1: a row of ``means_``.
+
+        It need not be a leaf of the most probable cell. For the probabilities of all leaves, ask
+        ``flatten()``.
+        """
+        return self._ask(X, answers.labels)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
+        """Draw new rows.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState, Generator or None, default=None
+            None goes on with the estimator's own stream: each call gives new draws, and the
+            same sequence of calls after the same fit the same ones.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,)
+            The cell of each row.
+        """
+        rng = self._generator(n_samples, random_state)
+        X, leaves = self._model(self.n_features_in_).sample(self._params, n_samples, rng)
+        return X.astype(self._dtype), self.leaf_cells_[leaves]
+
+    def _first_leaves(self) -> Array:
+        """The number of the first leaf of each cell."""
+        check_is_fitted(self)
+        return nested.cell_starts(self.paths_)
+
+    # ------------------------------------------------ scikit-learn and files
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # cells are to predict_proba what classes are to a classifier's; scikit-learn's checks
+        # of sparse input read it
+        tags.classifier_tags = ClassifierTags(multi_class=self.n_components > 2)
+        return tags
+
+    def _check_state(self) -> None:
+        leaves, cells = self._params.n_components, self.paths_[:, 0]
+        shape = (leaves, self.n_features_in_)
+        whole = np.array_equal(np.unique(cells), np.arange(self.n_components))
+        if self.paths_.shape != (leaves, self.n_layers) or not whole or (np.diff(cells) < 0).any():
+            raise ValueError(f"paths of {self.paths_.shape[0]} leaves that are no tree")
+        if self._params.components.means.shape != shape:
+            raise ValueError(f"parameters of another shape than {shape}, which is declared")
+        self._publish_params()
+
+
+# ---------------------------------------------------- predictions for one block of rows
+
+
+def _labels(model: Mixture, reading: MixtureReading, block: Block, starts: Array) -> Array:
+    return np.argmax(nested.log_cells(model, reading, block, starts), axis=1)
+
+
+def _probabilities(model: Mixture, reading: MixtureReading, block: Block, starts: Array) -> Array:
+    joint = nested.log_cells(model, reading, block, starts)
+    return answers.shaped(normalise(joint)[1], block)
+
+
+def _log_probabilities(
+    model: Mixture, reading: MixtureReading, block: Block, starts: Array
+) -> Array:
+    joint = nested.log_cells(model, reading, block, starts)
+    return answers.shaped(joint - normalise(joint)[0][:, None], block)
+
+
+# ---------------------------------------------------- growing the tree
+
+
+def _plan_for_size(plan: loop.Plan, size: int) -> loop.Plan:
+    """One component needs no choice of a start."""
+    return plan if size > 1 else replace(plan, n_init=1, n_candidates=1)
+
+
+@dataclass
+class _Tree:
+    """A tree of mixtures while ``NestedMixture.fit`` grows it: leaves, fits and events so far.
+
+    ``plan`` is that of a fit of several components; ``deadline`` is for all of them together.
+    """
+
+    source: Source
+    executor: Executor
+    family: GaussianFamily
+    start: Start
+    plan: loop.Plan
+    deadline: float
+    verbose: tuple[int, int]
+    params: MixtureParams
+    paths: Array
+    fits: list[loop.Fit] = field(default_factory=list)
+    events: list[Event] = field(default_factory=list)
+
+    def split_leaves(self, sizes: Sequence[int]) -> None:
+        """Add a layer: each leaf of cell k is split into ``sizes[k]``."""
+        labels = self._label_rows()
+        layer = self.paths.shape[1]
+        children = [
+            self._split_leaf(node, labels == node, sizes[cell], self._seed(layer, node))
+            for node, cell in enumerate(self.paths[:, 0])
+        ]
+        self.params = nested.joined(self.params.weights, children, self.family)
+        self.paths = nested.grown(self.paths, [child.n_components for child in children])
+
+    def fit_leaves(self, pilot: Pilot, max_iter: int) -> loop.Fit:
+        """EM of all leaves as one flat mixture, which can only raise the likelihood.
+
+        ``max_iter=0`` only measures it.
+        """
+        # a leaf that loses its rows is not moved to others: the likelihood could fall
+        model = replace(self._model(self.params.n_components), reseed=False)
+        plan = replace(self.plan, max_iter=max_iter)
+        return self._fit(model, self.source, plan, pilot, start=self.params)
+
+    def _model(self, size: int) -> FramedMixture:
+        frame = self.params.components.frame
+        return FramedMixture(size, self.family, start=self.start, frame=frame)
+
+    def _fit(
+        self, model: FramedMixture, source: Source, plan: loop.Plan, pilot: Pilot,
+        start: MixtureParams | None = None,
+    ) -> loop.Fit:  # fmt: skip
+        """Fit in the time that is left."""
+        budget = self.deadline - time.monotonic()
+        if np.isfinite(budget):
+            plan = replace(plan, time_budget=max(budget, _NO_TIME))
+        progress = Progress(*self.verbose)
+        done = loop.fit(
+            model, source, self.executor, plan, start=start, pilot=pilot, progress=progress
+        )
+        if done.reason == "interrupted":  # meant for the whole: what is left gets one pass each
+            self.deadline = 0.0
+        return done
+
+    def _label_rows(self) -> Array:
+        """The leaf of each row, by its highest probability; -1 for rows that say nothing."""
+        model = self._model(self.params.n_components)
+        task = partial(nested.row_labels, model, model.prepare(self.params))
+        return np.concatenate(list(self.executor.map_rows(task, self.source)))
+
+    def _seed(self, *key: int) -> int:
+        words = np.random.SeedSequence([self.plan.seed % 2**63, _CELL_STREAM, *key])
+        return int(words.generate_state(1, np.uint64)[0])
+
+    def _split_leaf(self, node: int, chosen: Array, size: int, seed: int) -> MixtureParams:
+        """A mixture of the chosen rows; the leaf itself where they do not suffice for one."""
+        whole = nested.only(self.params, node, self.family)
+        if not chosen.any():
+            self._add_event(node, "few", "has no rows and stays one component")
+            return whole
+        rows = part_of(self.source, chosen)
+        pilot = draw_pilot(rows, self.executor, loop.pilot_size(rows, size), seed)
+        if not pilot.observed.all():
+            column = int(np.argmin(pilot.observed))
+            self._add_event(node, "few", f"has no entry in column {column} and stays one component")
+            return whole
+        size = self._limit_size(node, pilot, size)
+        plan = _plan_for_size(replace(self.plan, seed=seed), size)
+        done = self._fit(self._model(size), rows, plan, pilot)
+        self.fits.append(done)
+        for event in done.events:
+            self._add_event(node, event.kind, event.message, event.iteration)
+        return nested.by_weight(done.params, self.family)
+
+    def _limit_size(self, node: int, pilot: Pilot, size: int) -> int:
+        """``size``, or the number of distinct rows where these are fewer."""
+        block = informative(pilot.block)
+        count = len(distinct(dense_rows(block.X), block.weights(), None)[0])
+        if count < size:
+            self._add_event(node, "few", f"has {count} distinct rows and so {count} components")
+        return min(size, count)
+
+    def _add_event(self, node: int, kind: str, message: str, iteration: int = -1) -> None:
+        place = ".".join(map(str, self.paths[node]))
+        self.events.append(Event(kind, f"cell {place}: {message}", iteration))
+
+
+def _event_of_first_mixture(event: Event) -> Event:
     return Event(event.kind, f"first mixture: {event.message}", event.iteration, event.component)
