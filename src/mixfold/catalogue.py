@@ -121,7 +121,7 @@ CATALOGUE = (
     Entry("PCP", "topics.pcp", "pcp", _TEXT, "clusters of documents and --factors topics",
           size="n_clusters", factors="n_components", words=True),
     Entry("MatrixFactorization", "networks.matrix_factorization", "matrix-factorization",
-          _NETWORK, "non-linear or non-negative, with optional classifier", target=True,
+          _NETWORK, "non-linear or non-negative, optional classifier", target=True,
           unlabelled=True),
     Entry("DeepFactorNetwork", "networks.deep_factor_network", "deep-factor-network", _NETWORK,
           "--layers of factorisations", size="hidden", layers="hidden", target=True,

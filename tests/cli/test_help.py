@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,7 +18,7 @@ Run = Callable[..., Outcome]
 COMMANDS = (
     "select",
     "fit", "predict", "score", "impute", "transform", "reconstruct", "sample", "inspect", "demo",
-    "reproduce", "topics",
+    "reproduce", "topics", "models",
 )  # fmt: skip
 
 
@@ -44,10 +45,14 @@ def test_no_words_at_all_shows_the_help(run: Run) -> None:
     assert "Usage" in outcome.out + outcome.err
 
 
-def test_fit_names_the_models(run: Run) -> None:
-    text = run("fit", "--help").out
-    for name in MODELS:
-        assert name in text
+def test_models_are_listed_by_subject(run: Run) -> None:
+    assert re.search(r"mixfold[\s│]+models", run("fit", "--help").out)
+    lines = run("models").out.splitlines()
+    for name, entry in MODELS.items():
+        (line,) = [number for number, text in enumerate(lines) if text.split()[:1] == [name]]
+        assert lines[line].endswith(entry.summary) and len(lines[line]) <= 80
+        heading = next(text for text in reversed(lines[:line]) if not text.startswith(" "))
+        assert heading.lower() == entry.group
 
 
 def test_every_listed_model_exists_and_has_its_size() -> None:

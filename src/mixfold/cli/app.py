@@ -15,6 +15,7 @@ from mixfold.cli import (
     demo,
     fit,
     inspect,
+    models,
     project,
     report,
     reproduce,
@@ -49,6 +50,7 @@ app = typer.Typer(
 )
 for _command in (
     fit.fit,
+    models.models,
     select.select,
     apply.predict,
     apply.score,

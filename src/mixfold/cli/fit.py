@@ -33,8 +33,6 @@ from mixfold.cli.texts import (
 )
 from mixfold.contracts import Source
 
-_MODELS_HELP = "; ".join(f"[bold]{name}[/bold] ({entry.summary})" for name, entry in MODELS.items())
-
 
 def fit(
     file: DataArgument,
@@ -42,7 +40,14 @@ def fit(
         Path, typer.Option("--out", "-o", help="The model file to write, for example m.mixfold.")
     ],
     model: Annotated[
-        str, typer.Option("--model", "-m", help=f"What to fit: {_MODELS_HELP}.")
+        str,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="NAME",
+            help="What to fit, for example kmeans, ppca or lda; [bold]mixfold models[/bold] lists "
+            "all.",
+        ),
     ] = "gaussian-mixture",
     components: Annotated[
         int | None,
