@@ -1,4 +1,4 @@
-"""The shell of factor models with outputs: y in any form, and everything asked of x alone."""
+"""Factor models with outputs: y in any form, the parts of a fit that they share, and scores."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class SupervisedEstimator(LatentEstimator):
         y may be given, name a column of X, or stand in a source; the columns are None if y is not
         one of them.
         """
-        weights, columns = _weights(X, sample_weight), None
+        weights, columns = _read_weights(X, sample_weight), None
         if isinstance(y, str):
             y, columns = split_target(X, y, sample_weight)
         elif isinstance(X, Source):
@@ -134,7 +134,7 @@ class SupervisedEstimator(LatentEstimator):
 
     @property
     def _tolerance(self) -> float:
-        """What the labels gain must be seen beside what all the columns gain."""
+        """``tol`` per labelled row: what labels gain must be seen beside what all columns gain."""
         return float(self.tol) * (self._labelled or 1.0)
 
     # ------------------------------------------------ asking
@@ -237,7 +237,7 @@ def weights_or_ones(weights: Array | None, n_rows: int) -> Array:
     return np.ones(n_rows) if weights is None or len(weights) != n_rows else weights
 
 
-def _weights(X: Any, weight: Any) -> Array | None:
+def _read_weights(X: Any, weight: Any) -> Array | None:
     """Weights of the rows as an array, as far as they can be read; the source will check them."""
     if weight is None:
         return None

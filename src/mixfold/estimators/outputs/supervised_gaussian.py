@@ -37,7 +37,7 @@ _NO_OUTPUT_NOISE = (
 )
 
 
-def _of_classes(estimator: Any) -> bool:
+def _has_probabilities(estimator: Any) -> bool:
     """Whether there are probabilities: of classes or labels."""
     target = getattr(estimator, "_target", None)
     task = estimator.task if target is None else target.task
@@ -118,6 +118,7 @@ class GaussianOutputEstimator(SupervisedEstimator):
         )
 
     def _output_view(self) -> GaussianOutputs:
+        """The outputs in the model, by the parameters and what is known of y."""
         learned = isinstance(self.output_noise, str)
         return GaussianOutputs(
             weight=float(self.output_weight),
@@ -141,6 +142,7 @@ class GaussianOutputEstimator(SupervisedEstimator):
                 warn(f"{_NO_OUTPUT_NOISE}; see events_", DegenerateWarning)
 
     def _publish_target(self) -> None:
+        """The attributes that say what y was."""
         if self._target.task != "regression":
             self.classes_ = self._target.classes
         self.n_outputs_ = self._target.n_outputs
@@ -249,7 +251,7 @@ class GaussianOutputEstimator(SupervisedEstimator):
         found = np.concatenate(self._predictive(X, partial(_above, level), y))
         return np.where(self._coding.seen, found, np.nan)
 
-    @available_if(_of_classes)
+    @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the classes, (n_samples, n_classes), or of labels being 1.
 
@@ -262,7 +264,7 @@ class GaussianOutputEstimator(SupervisedEstimator):
             return np.exp(self._class_scores(X))
         return self._label_probabilities(X)
 
-    @available_if(_of_classes)
+    @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of ``predict_proba``."""
         check_is_fitted(self)
@@ -270,7 +272,7 @@ class GaussianOutputEstimator(SupervisedEstimator):
             return self._class_scores(X)
         return np.log(np.maximum(self._label_probabilities(X), np.finfo(float).tiny))
 
-    @available_if(_of_classes)
+    @available_if(_has_probabilities)
     def decision_function(self, X: Any) -> Array:
         """Log-odds (n_samples,) of the second of two classes, else log-probabilities of each.
 

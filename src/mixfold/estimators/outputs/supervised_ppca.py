@@ -313,6 +313,7 @@ default=None
         return self
 
     def _fit_by_em(self, source: Source) -> None:
+        """Climb from the principal axes of all rows, where they are complete, and publish."""
         self.solver_ = "em"
         executor, seed, pilot = self._survey(source)
         model: Any = self._joint_model()
@@ -346,6 +347,7 @@ default=None
         return not lacks and (quick or self.solver == "profile")
 
     def _closed_form_views(self, source: Source) -> profile.Views:
+        """Columns and outputs, as the closed form takes them."""
         outputs = self._output_view()
         return profile.Views(
             source.n_features,
@@ -359,7 +361,7 @@ default=None
         )
 
     def _fit_in_closed_form(self, source: Source) -> bool:
-        """Whether that was possible: not with rows that lack entries."""
+        """Solve and publish; False, and nothing is done, if rows lack entries."""
         if source.n_samples is not None:
             self._check_rows(source.n_samples)
         seed = seed_from(self.random_state)
