@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from mixfold.contracts import Array, Source
-from mixfold.engine.acceleration import ACCELERATIONS, Acceleration
+from mixfold.contracts import Array, Block
+from mixfold.engine.acceleration import ACCELERATIONS
 from mixfold.engine.loop import Fit, Plan
-from mixfold.estimators.outputs.labelled_mixture import LabelledMixture
-from mixfold.estimators.outputs.supervised import SUPERVISED_RULES
+from mixfold.estimators.factors.mixed_latents import MixedLatents
+from mixfold.estimators.mixtures import answers as mixture_answers
+from mixfold.estimators.mixtures.answers import shaped
+from mixfold.estimators.outputs.supervised import SUPERVISED_RULES, SupervisedEstimator
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.targets import Target, as_target, unknown
 from mixfold.families.factor import FactorFamily
 from mixfold.families.factor.noise import DiagonalNoise, IsotropicNoise, Noise
 from mixfold.math.low_rank import low_rank
+from mixfold.models.outputs import label_use
 from mixfold.models.outputs.gradient import GradientModel
 from mixfold.models.outputs.label_starts import LABEL_STARTS, LabelStart
 from mixfold.models.outputs.label_use import READINGS
 from mixfold.models.outputs.labelled import LabelledModel
+from mixfold.models.outputs.model import SupervisedParams, SupervisedReading
 from mixfold.models.outputs.probit_labels import ProbitLabels
 from mixfold.models.outputs.stressed import StressedModel
+
+Answer = Callable[[LabelledModel, SupervisedReading, label_use.Rows], Any]
 
 _NOISES: dict[str, type[Noise]] = {"isotropic": IsotropicNoise, "diagonal": DiagonalNoise}
 
 
-class MixtureOfFactorModels(LabelledMixture):
+class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
     """Mixture of factor models (MFM): clusters, factors and classes learned together.
 
     The generative model of a row x with its class y, for K components of d factors, is
@@ -209,46 +218,38 @@ class MixtureOfFactorModels(LabelledMixture):
         self.time_budget = time_budget
         self.checkpoint = checkpoint
 
-    # ------------------------------------------------ the model
+    # ------------------------------------------------ fitting
 
-    @property
-    def _n_mixed(self) -> int:
-        return int(self.n_components)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model.
 
-    @property
-    def _task(self) -> str:
-        return "classification"
+        Parameters
+        ----------
+        X : array-like, sparse matrix, table, path or Dask collection
+            Rows are samples, columns features; NaN or null marks a missing entry.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or str
+            Classes, labels or numbers. NaN and None are unknown, and so is -1 among classes and
+            labels that are integers. For tables and files also the name of a column, which is
+            then not a feature.
+        sample_weight : array-like of shape (n_samples,) or str, optional
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature.
 
-    def _family(self) -> FactorFamily:
-        return FactorFamily(
-            floor=max(float(self.noise_floor), 1e-14),
-            factors=(int(self.n_factors),),
-            noise=_NOISES[self.noise](),
-            holes=getattr(self, "_holes", False),
-            expand=False,
-        )
-
-    def _joint(self, n_features: int) -> LabelledModel:
-        labels = ProbitLabels(
-            max(len(self._target.classes), 2),
-            float(self.tradeoff),
-            float(self.ridge),
-            self.classifier == "per_component",
-        )
-        parts = (self._n_mixed, self._family(), labels, self._start())
-        if self.tradeoff > 1:
-            # gains of the labels count as often as the labels do
-            return StressedModel(*parts, tol=self._tolerance * float(self.tradeoff))
-        if self.label_solver == "gradient":
-            return GradientModel(*parts, expand=False, tol=self._tolerance)
-        return LabelledModel(*parts)
-
-    @property
-    def _tolerance(self) -> float:
-        return float(self.tol) * (self._labelled or 1.0)
-
-    def _start(self) -> LabelStart:
-        return LABEL_STARTS[self.init_params]
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        target, weights, columns = self._find_target(X, y, sample_weight)
+        labels = self._learn_labels(target, weights)
+        source = self._open_with_outputs(X, labels, columns, sample_weight)
+        executor, seed, pilot = self._survey(source)
+        model: Any = self._joint_model()
+        result = self._climbed(model, source, executor, pilot, self._plan(seed))
+        result = _keep_best_steps(model, result)
+        self._keep(result, source, seed, quiet=False)
+        self._total = self._training_likelihood(model, result)
+        return self
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -272,46 +273,73 @@ class MixtureOfFactorModels(LabelledMixture):
                 f"n_samples = {n_rows}; lower n_factors or give more rows"
             )
 
-    # ------------------------------------------------ fitting
-
-    def _learned_outputs(self, y: Any, weight: Array | None) -> Array:
+    def _learn_labels(self, y: Any, weights: Array | None) -> Array:
+        """Learn the classes; the class number of each row, -1 where unknown."""
         values = as_target(y)
         # (scikit-learn wants nothing but NaN to be refused)
         if values.dtype.kind == "f" or not unknown(values).all():
-            return super()._learned_outputs(y, weight)
+            return self._learn_target(y, weights)
         # no row has a class: a mixture of factor models without labels
         self._target = Target("classification", np.array([], dtype=np.int64), 1, True)
         self._labelled = 0.0
         return np.full(len(values), -1, dtype=np.int64)
 
+    def _joint_model(self) -> LabelledModel:
+        labels = ProbitLabels(
+            max(len(self._target.classes), 2),
+            float(self.tradeoff),
+            float(self.ridge),
+            self.classifier == "per_component",
+        )
+        parts = (self._size, self._family(), labels, self._start())
+        if self.tradeoff > 1:
+            # gains of the labels count as often as the labels do
+            return StressedModel(*parts, tol=self._tolerance * float(self.tradeoff))
+        if self.label_solver == "gradient":
+            return GradientModel(*parts, expand=False, tol=self._tolerance)
+        return LabelledModel(*parts)
+
+    def _family(self) -> FactorFamily:
+        return FactorFamily(
+            floor=max(float(self.noise_floor), 1e-14),
+            factors=(int(self.n_factors),),
+            noise=_NOISES[self.noise](),
+            holes=getattr(self, "_holes", False),
+            expand=False,
+        )
+
+    def _start(self) -> LabelStart:
+        return LABEL_STARTS[self.init_params]
+
     def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
-        one = self._n_mixed == 1 and self.init_params != "thesis"
-        return replace(
-            super()._plan(seed, max_iter),
+        # one component has one start, unless that is drawn
+        one = self._size == 1 and self.init_params != "thesis"
+        plain = self.tradeoff > 1 or self.label_solver == "gradient" or self.acceleration is None
+        return Plan(
+            tol=self._tolerance,
+            max_iter=self.max_iter if max_iter is None else max_iter,
             n_init=1 if one else self.n_init,
             n_candidates=1 if one else self._start().n_candidates,
-            acceleration=self._acceleration(),
+            acceleration=None if plain else ACCELERATIONS["squarem"],
+            time_budget=self.time_budget,
+            seed=seed,
         )
 
-    def _acceleration(self) -> Acceleration | None:
-        plain = self.tradeoff > 1 or self.label_solver == "gradient"
-        return None if plain or self.acceleration is None else ACCELERATIONS["squarem"]
+    def _training_likelihood(
+        self, model: LabelledModel, result: Fit
+    ) -> tuple[float, float, float] | None:
+        """Log-likelihood, weight and entropy of the training rows; None for another objective."""
+        if self.tradeoff != 1 and len(self._target.classes):
+            return None
+        penalty = model.outputs.penalty(result.params.outputs)
+        return result.objective + penalty, result.weight, result.entropy
 
-    def _keep(self, result: Fit, source: Source, seed: int, quiet: bool) -> None:
-        model = self._joint(source.n_features)
-        # steps that were taken back are not part of the ascent
-        best = np.maximum.accumulate(result.trace) if len(result.trace) else result.trace
-        settled = model.settled(result.params, result.objective)
-        result = replace(result, params=settled, objective=float(best[-1]), trace=best)
-        super()._keep(result, source, seed, quiet)
-        likelihood = self.tradeoff == 1 or not len(self._target.classes)
-        penalty = model.outputs.penalty(settled.outputs)
-        self._total = (
-            (result.objective + penalty, result.weight, result.entropy) if likelihood else None
-        )
+    def _fits(self, model: Any) -> bool:
+        components = self._params.components
+        return bool(components.loadings.shape[:2] == (self._size, self._n_columns))
 
     def _publish_params(self) -> None:
-        params = self._turned()
+        params = self._canonical_joint()
         components, outputs = params.components, params.outputs
         scale = components.frame.scale
         self.classes_ = self._target.classes
@@ -326,3 +354,191 @@ class MixtureOfFactorModels(LabelledMixture):
         coef, intercept = outputs.weights, outputs.biases
         self.coef_ = (coef if own else coef[0]).astype(self._dtype)
         self.intercept_ = (intercept if own else intercept[0]).astype(self._dtype)
+
+    # ------------------------------------------------ asking
+
+    @property
+    def _task(self) -> str:
+        return "classification"
+
+    def _canonical_joint(self) -> SupervisedParams:
+        return label_use.canonical(self._joint_model(), self._params)
+
+    def _ask_about_classes(self, X: Any, answer: Answer) -> list[Any]:
+        """``answer`` of each block of X; refused if no class was ever named."""
+        check_is_fitted(self)
+        if not len(self.classes_):
+            raise ValueError(
+                f"this {type(self).__name__} was fitted without a single label, so that it knows "
+                "no classes; fit it with y of some rows. transform, predict_component and "
+                "score_samples need none"
+            )
+        return list(self._rows(X, partial(_answered, *self._joint_reading(), answer)))
+
+    # ------------------------------------------------ classes
+
+    def predict(self, X: Any) -> Array:
+        """The class, labels (0 or 1) or outputs of each row, in the form in which y was given."""
+        check_is_fitted(self)
+        return self._target.decoded(self.predict_log_proba(X).argmax(axis=1))
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of ``predict_proba``, exact where that underflows."""
+        logs = self._ask_about_classes(X, partial(_log_probabilities, source=self.classify_from))
+        return np.concatenate(logs)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Probability of each class for each row, (n_samples, n_classes).
+
+        With more than two classes each is told from all others, and the probabilities are
+        normalised.
+        """
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores whose normal probability is that of a class against all others.
+
+        Parameters
+        ----------
+        X : as in ``fit``
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or, with more than two classes, (n_samples, n_classes)
+            Of two classes: positive for the second.
+        """
+        parts = self._ask_about_classes(X, partial(_decisions, source=self.classify_from))
+        scores = np.concatenate(parts)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    # ------------------------------------------------ components and risks
+
+    def predict_component(self, X: Any) -> Array:
+        """The most probable component of each row, 0 to n_components - 1."""
+        task = partial(_answered, *self._joint_reading(), _components)
+        return np.concatenate(list(self._rows(X, task)))
+
+    def risks(
+        self, X: Any, y: Any = None, sample_weight: Any = None, per_row: bool = False
+    ) -> dict[str, Any]:
+        """What is lost when a row is replaced by its latents, its component, or its class.
+
+        Parameters
+        ----------
+        X : as in ``fit``
+        y : array-like of shape (n_samples,) or str, optional
+            True classes, -1 (NaN, None) where unknown: also the share of right answers is given.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows in the averages.
+        per_row : bool, default=False
+            The risks of each row instead of their averages.
+
+        Returns
+        -------
+        dict
+            'reduction': expected squared error of the expected latents; the average is per latent
+            dimension, rows are not. 'clustering': probability that a row is not of its most
+            probable component. 'classification', 'classification_latent': probability that a row
+            is not of its most probable class, by its columns or by its expected latents alone.
+            With y 'accuracy', 'accuracy_latent' (per row: 1 or 0, NaN where y is unknown).
+        """
+        parts = self._ask_about_classes(X, _risks)
+        out = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        chosen = {"accuracy": out.pop("chosen"), "accuracy_latent": out.pop("chosen_latent")}
+        if y is not None:
+            known = self._target.encoded(self._resolve_target(X, y))
+            for name, label in chosen.items():
+                out[name] = np.where(known >= 0, label == known, np.nan).astype(float)
+        if per_row:
+            return out
+        weight = np.ones(len(out["clustering"])) if sample_weight is None else sample_weight
+        averages = {name: _average(values, weight) for name, values in out.items()}
+        averages["reduction"] /= max(self._n_features_out, 1)
+        return averages
+
+    # ------------------------------------------------ densities and draws
+
+    def score_samples(self, X: Any, y: Any = None) -> Array:
+        """Log density of the observed entries of each row, with its class if y is given."""
+        if y is None:
+            return self._ask(X, mixture_answers.log_density)
+        task = partial(_log_density, *self._joint_reading())
+        return np.concatenate(self._map_rows_with_outputs(X, task, y))
+
+    def _evidence(self, X: Any, y: Any, sample_weight: Any) -> tuple[float, float]:
+        if X is not None and y is None:
+            raise ValueError("y must be given with X: the likelihood is that of rows and labels")
+        return super()._evidence(X, y, sample_weight)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
+        """Draw new rows with their classes.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState, Generator or None, default=None
+            None goes on with the estimator's own stream: each call gives new draws, and the
+            same sequence of calls after the same fit the same ones.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray of shape (n_samples,)
+            Classes; with more than two, by their normalised probabilities at the drawn latents.
+            -1 if the fit knew no classes.
+        """
+        rng = self._generator(n_samples, random_state)
+        model = self._joint_model()
+        X, y = label_use.draw(model, self._params, n_samples, rng)
+        named = self.classes_[y] if len(self.classes_) else np.full(n_samples, -1)
+        return X.astype(self._dtype), named
+
+
+def _keep_best_steps(model: LabelledModel, result: Fit) -> Fit:
+    """The fit with settled parameters; steps that were taken back are not part of the ascent."""
+    best = np.maximum.accumulate(result.trace) if len(result.trace) else result.trace
+    settled = model.settled(result.params, result.objective)
+    return replace(result, params=settled, objective=float(best[-1]), trace=best)
+
+
+def _answered(
+    model: LabelledModel, reading: SupervisedReading, answer: Answer, block: Block
+) -> Any:
+    return answer(model, reading, label_use.rows(model, reading, block))
+
+
+def _log_probabilities(
+    model: LabelledModel, reading: SupervisedReading, found: label_use.Rows, source: str
+) -> Array:
+    return label_use.log_probabilities(model, reading, found, source)
+
+
+def _decisions(
+    model: LabelledModel, reading: SupervisedReading, found: label_use.Rows, source: str
+) -> Array:
+    return label_use.decisions(model, reading, found, source)
+
+
+def _components(model: LabelledModel, reading: SupervisedReading, found: label_use.Rows) -> Array:
+    return np.asarray(found.log_shares.argmax(axis=1))
+
+
+def _risks(
+    model: LabelledModel, reading: SupervisedReading, found: label_use.Rows
+) -> dict[str, Array]:
+    out = label_use.risks(model, reading, found)
+    for name, source in (("chosen", "data"), ("chosen_latent", "latent")):
+        logs = label_use.log_probabilities(model, reading, found, source)
+        out[name] = logs.argmax(axis=1)
+    return out
+
+
+def _log_density(model: LabelledModel, reading: SupervisedReading, block: Block) -> Array:
+    return shaped(label_use.log_density(model, reading, block), block)
+
+
+def _average(values: Array, weight: Any) -> float:
+    used = ~np.isnan(values)
+    if not used.any():
+        return float("nan")
+    return float(np.average(values[used], weights=np.asarray(weight, dtype=float)[used]))

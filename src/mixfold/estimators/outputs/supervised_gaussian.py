@@ -1,30 +1,56 @@
-"""The shell of factor models with Gaussian outputs, as far as they are fitted."""
+"""Factor models with Gaussian outputs: how y becomes outputs, the model, and what is predicted."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
-from mixfold.contracts import Array, Event
-from mixfold.engine.acceleration import ACCELERATIONS, Acceleration
-from mixfold.engine.loop import Fit, Plan
-from mixfold.estimators.outputs.output_predictions import OutputPredictions
-from mixfold.estimators.outputs.supervised import SUPERVISED_RULES, SupervisedEstimator
+from mixfold.contracts import Array, Block, Event
+from mixfold.engine.sources import open_source
+from mixfold.estimators.mixtures import answers
+from mixfold.estimators.mixtures.answers import shaped
+from mixfold.estimators.outputs.supervised import (
+    SUPERVISED_RULES,
+    SupervisedEstimator,
+    weights_or_ones,
+)
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
-from mixfold.estimators.shell.output_coding import class_coding, number_coding
+from mixfold.estimators.shell.output_coding import Coding, class_coding, number_coding
 from mixfold.estimators.shell.targets import TASKS
 from mixfold.families.factor import FactorFamily, IsotropicNoise
+from mixfold.math.softmax import choose, normalise
+from mixfold.models.outputs import gaussian_use, use
 from mixfold.models.outputs.gaussian_model import GaussianModel
 from mixfold.models.outputs.gaussian_outputs import GaussianOutputs
 from mixfold.models.outputs.gaussian_starts import GaussianStart
+from mixfold.models.outputs.model import SupervisedModel, SupervisedParams, SupervisedReading
+
+_NO_OUTPUT_NOISE = (
+    "the noise of the outputs reached its floor: the factors explain them wholly; use fewer "
+    "n_components, or set output_noise to a number"
+)
 
 
-class GaussianOutputEstimator(OutputPredictions):
-    """Base of SupervisedPPCA and SupervisedMixtureOfPPCA."""
+def _has_probabilities(estimator: Any) -> bool:
+    """Whether there are probabilities: of classes or labels."""
+    target = getattr(estimator, "_target", None)
+    task = estimator.task if target is None else target.task
+    if task != "regression":
+        return True
+    raise AttributeError(
+        f"{type(estimator).__name__} has probabilities of classes and labels only, not of numbers "
+        "(task='regression'); predict(X, return_std=True) tells how sure it is"
+    )
+
+
+class GaussianOutputEstimator(SupervisedEstimator):
+    """Base of SupervisedPPCA and SupervisedMixtureOfPPCA, which have a ``fit`` each."""
 
     _constraints: ClassVar[rule.Constraints] = {
         **SUPERVISED_RULES,
@@ -43,6 +69,7 @@ class GaussianOutputEstimator(OutputPredictions):
 
     # the least noise of the outputs, of their mean variance
     _output_floor: ClassVar[float] = 1e-10
+    _coding: Coding
 
     @property
     def _task(self) -> str:
@@ -53,7 +80,33 @@ class GaussianOutputEstimator(OutputPredictions):
     def _n_factors(self) -> int:
         """Latent dimension d."""
 
-    # ------------------------------------------------ the model
+    @abstractmethod
+    def _start(self) -> GaussianStart:
+        """What the first parameters are made of."""
+
+    # ------------------------------------------------ parts of a fit
+
+    def _learn_outputs(self, y: Any, weights: Array | None) -> Array:
+        """Learn what y is and how it is coded; the outputs (n, L), NaN where unknown."""
+        encoded = self._learn_target(y, weights)
+        weights = weights_or_ones(weights, len(encoded))
+        if self._target.task == "classification":
+            n_classes, plain = len(self._target.classes), self.coding == "one-of-c"
+            self._coding = class_coding(encoded, weights, n_classes, plain)
+        else:
+            standardize = self.standardize
+            if standardize == "auto":
+                standardize = self._target.task == "regression"
+            self._coding = number_coding(encoded, weights, bool(standardize))
+        return self._encode_outputs(encoded)
+
+    def _encode_outputs(self, encoded: Array) -> Array:
+        if self._target.task != "classification":
+            return np.asarray((encoded - self._coding.center) / self._coding.scale)
+        return np.where((encoded >= 0)[:, None], self._coding.codes[encoded], np.nan)
+
+    def _joint_model(self) -> GaussianModel:
+        return GaussianModel(self._size, self._family(), self._output_view(), start=self._start())
 
     def _family(self) -> FactorFamily:
         return FactorFamily(
@@ -65,87 +118,231 @@ class GaussianOutputEstimator(OutputPredictions):
         )
 
     def _output_view(self) -> GaussianOutputs:
-        given = isinstance(self.output_noise, str)
+        """The outputs in the model, by the parameters and what is known of y."""
+        learned = isinstance(self.output_noise, str)
         return GaussianOutputs(
             weight=float(self.output_weight),
             each=self.output_noise == "each",
-            fixed_noise=None if given else float(self.output_noise),
+            fixed_noise=None if learned else float(self.output_noise),
             floor=self._output_floor * (float(self._coding.variances.mean()) or 1.0),
             n_outputs=len(self._coding.means),
             units=None if self._target.task == "classification" else tuple(self._coding.scale),
         )
 
-    def _joint(self, n_features: int) -> GaussianModel:
-        return GaussianModel(
-            self._n_mixed, self._family(), self._output_view(), start=self._first_start()
+    @property
+    def _given_input_noise(self) -> float | None:
+        return None if self.input_noise is None else float(self.input_noise)
+
+    def _warn_if_no_output_noise(self) -> None:
+        """Tell, by an event and a warning, if the factors explain the outputs wholly."""
+        noise, floor = self._params.outputs.noise, self._output_view().floor
+        if isinstance(self.output_noise, str) and (noise <= floor * (1 + 1e-9)).any():
+            self.events_.append(Event("floor", _NO_OUTPUT_NOISE, self.n_iter_))
+            if self._size == 1:  # components that have one class each are what one hopes for
+                warn(f"{_NO_OUTPUT_NOISE}; see events_", DegenerateWarning)
+
+    def _publish_target(self) -> None:
+        """The attributes that say what y was."""
+        if self._target.task != "regression":
+            self.classes_ = self._target.classes
+        self.n_outputs_ = self._target.n_outputs
+
+    def _output_parameters(self) -> tuple[Array, Array, Array]:
+        """Loadings (K, L, d), means and noise (K, L): numbers in their units, classes as coded."""
+        outputs, coding = self._canonical_joint().outputs, self._coding
+        scale = coding.scale if self._target.task != "classification" else np.ones(1)
+        shift = coding.center if self._target.task != "classification" else np.zeros(1)
+        scales = np.broadcast_to(scale, outputs.means.shape)
+        return (
+            (outputs.loadings * scales[..., None]).astype(self._dtype),
+            (outputs.means * scale + shift).astype(self._dtype),
+            (outputs.noise * scale**2).astype(self._dtype),
         )
 
-    def _first_start(self) -> GaussianStart:
-        noise = None if self.input_noise is None else float(self.input_noise)
-        return GaussianStart(self._coding.means, self._coding.variances, noise)
+    # ------------------------------------------------ asking
 
-    def _acceleration(self) -> Acceleration | None:
-        return None if self.acceleration is None else ACCELERATIONS["squarem"]
-
-    def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
-        return replace(super()._plan(seed, max_iter), acceleration=self._acceleration())
-
-    # ------------------------------------------------ targets as outputs
-
-    def _learn_scale(self, encoded: Array, weight: Array) -> None:
-        if self._target.task == "classification":
-            n_classes, plain = len(self._target.classes), self.coding == "one-of-c"
-            self._coding = class_coding(encoded, weight, n_classes, plain)
-        else:
-            self._coding = number_coding(encoded, weight, self._standardized)
-
-    @property
-    def _standardized(self) -> bool:
-        if self.standardize == "auto":
-            return self._target.task == "regression"
-        return bool(self.standardize)
-
-    def _outputs(self, encoded: Array) -> Array:
-        if self._target.task != "classification":
-            return np.asarray((encoded - self._coding.center) / self._coding.scale)
-        return np.where((encoded >= 0)[:, None], self._coding.codes[encoded], np.nan)
+    def _canonical_joint(self) -> SupervisedParams:
+        return use.canonical(self._joint_model(), self._params)
 
     @property
     def _is_likelihood(self) -> bool:
         return bool(self.output_weight == 1)
 
-    # ------------------------------------------------ results
+    def score_samples(self, X: Any, y: Any = None) -> Array:
+        """Log density of the observed entries of each row, with its known outputs if y is given."""
+        if y is None:
+            return self._ask(X, answers.log_density)
+        task = partial(_log_density, *self._joint_reading())
+        return np.concatenate(self._map_rows_with_outputs(X, task, y))
 
-    def _tell(self, fit: Fit) -> None:
-        self._tell_noise()
-        super()._tell(fit)
+    def _predictive(self, X: Any, answer: Any, y: Any = None) -> list[Any]:
+        """``answer`` of what is predicted of each block of X."""
+        task = partial(_answered, answer, *self._joint_reading())
+        return self._map_rows_with_outputs(X, task, y)
 
-    def _tell_noise(self) -> None:
-        noise, floor = self._params.outputs.noise, self._output_view().floor
-        if isinstance(self.output_noise, str) and (noise <= floor * (1 + 1e-9)).any():
-            self.events_.append(Event("floor", _NO_OUTPUT_NOISE, self.n_iter_))
-            if self._n_mixed == 1:  # components that have one class each are what one hopes for
-                warn(f"{_NO_OUTPUT_NOISE}; see events_", DegenerateWarning)
+    def predict(
+        self, X: Any, return_std: bool = False, return_cov: bool = False, y: Any = None
+    ) -> Any:
+        """Classes, labels or numbers of the rows, in the form in which y was given to ``fit``.
 
-    def _publish_outputs(self) -> None:
+        Parameters
+        ----------
+        X : as in ``fit``
+        return_std, return_cov : bool, default=False
+            Regression: also give how far off it may be, noise included.
+        y : as in ``fit``, optional
+            What is known of the outputs, NaN elsewhere: the others are predicted from it too.
+            Classes and labels that are known stay as they are; for numbers that are known there
+            is what another measurement of them is expected to be.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        std : ndarray of the same shape, only with ``return_std``
+        cov : ndarray of shape (n_samples, n_outputs, n_outputs), only with ``return_cov``
+            Of y in one dimension: variances of shape (n_samples,).
+        """
+        check_is_fitted(self)
+        if not (return_std or return_cov):
+            return self._target.decoded(self._predicted(X, y))
         if self._target.task != "regression":
-            self.classes_ = self._target.classes
-        outputs, coding = self._turned().outputs, self._coding
-        scale = coding.scale if self._target.task != "classification" else np.ones(1)
-        shift = coding.center if self._target.task != "classification" else np.zeros(1)
-        one = self._single
-        self.output_loadings_ = one(outputs.loadings * np.broadcast_to(
-            scale, outputs.means.shape)[..., None]).astype(self._dtype)  # fmt: skip
-        self.output_mean_ = one(outputs.means * scale + shift).astype(self._dtype)
-        self.output_noise_variance_ = one(outputs.noise * scale**2).astype(self._dtype)
-        self.n_outputs_ = self._target.n_outputs
+            raise ValueError(
+                "return_std and return_cov are for regression; predict_proba tells how sure a "
+                "class or label is"
+            )
+        answer = _with_spread if return_std else _with_covariance
+        mean, spread = (np.concatenate(part) for part in zip(*self._predictive(X, answer, y),
+                                                             strict=True))  # fmt: skip
+        scale, flat = self._coding.scale, self._target.flat
+        mean = self._target.decoded(self._unscaled(mean))
+        if return_std:
+            return mean, self._target.decoded(spread * scale)
+        spread = spread * np.outer(scale, scale)
+        return mean, spread[:, 0, 0] if flat else spread
 
-    def _single(self, values: Array) -> Array:
-        """What a model of one component publishes of a stack."""
-        return values
+    def _unscaled(self, outputs: Array) -> Array:
+        out = outputs * self._coding.scale + self._coding.center
+        return np.where(self._coding.seen, out, np.nan)
+
+    def _predicted(self, X: Any, y: Any = None) -> Array:
+        if self._target.task == "regression":
+            return self._unscaled(np.concatenate(self._predictive(X, _expected, y)))
+        if self._target.task == "classification":
+            found = self._class_scores(X, y).argmax(axis=1)
+        else:
+            found = (self._label_probabilities(X, y) > 0.5).astype(np.int64)
+        if y is None:
+            return found
+        known = self._target.encoded(self._resolve_target(X, y))
+        return np.where(known >= 0, known, found).astype(np.int64)  # (NaN is not >= 0)
+
+    def _class_scores(self, X: Any, y: Any = None) -> Array:
+        """ln P(class | row) (n, C)."""
+        coding = self._coding
+        # outputs are codes: each is as frequent as its class, not as a normal has it
+        prior = np.log(coding.prior) - gaussian_use.prior_densities(
+            self._canonical_joint(), coding.codes
+        )
+        answer = partial(_class_log_probabilities, coding.codes, prior)
+        return np.concatenate(self._predictive(X, answer, y))
+
+    def _label_probabilities(self, X: Any, y: Any = None) -> Array:
+        level = (0.5 - self._coding.center) / self._coding.scale
+        found = np.concatenate(self._predictive(X, partial(_above, level), y))
+        return np.where(self._coding.seen, found, np.nan)
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Array:
+        """Probabilities of the classes, (n_samples, n_classes), or of labels being 1.
+
+        A class is judged by the density that the model has for the row and the code of the class,
+        in which codes are as frequent as the classes were; a label by the probability that its
+        output is more than one half.
+        """
+        check_is_fitted(self)
+        if self._target.task == "classification":
+            return np.exp(self._class_scores(X))
+        return self._label_probabilities(X)
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> Array:
+        """Logarithm of ``predict_proba``."""
+        check_is_fitted(self)
+        if self._target.task == "classification":
+            return self._class_scores(X)
+        return np.log(np.maximum(self._label_probabilities(X), np.finfo(float).tiny))
+
+    @available_if(_has_probabilities)
+    def decision_function(self, X: Any) -> Array:
+        """Log-odds (n_samples,) of the second of two classes, else log-probabilities of each.
+
+        Of labels: by how much the expected output exceeds one half, (n_samples, n_labels).
+        """
+        check_is_fitted(self)
+        if self._target.task == "multilabel":
+            return self._unscaled(np.concatenate(self._predictive(X, _expected))) - 0.5
+        scores = self._class_scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
+        """Draw new rows with their outputs.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        random_state : int, RandomState, Generator or None, default=None
+            None goes on with the estimator's own stream: each call gives new draws.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        y : ndarray
+            Drawn given the rows, in the form in which y was given to ``fit``.
+        """
+        rng = self._generator(n_samples, random_state)
+        model = self._model(self._n_columns)
+        X = model.sample(use.of_inputs(self._params), n_samples, rng)[0].astype(self._dtype)
+        source = open_source(X)
+        task = self._target.task
+        if task == "classification":
+            chosen = choose(np.exp(self._class_scores(source)), rng.random(n_samples))
+            return X, self._target.decoded(chosen)
+        if task == "multilabel":
+            chances = self._label_probabilities(source)
+            return X, self._target.decoded((rng.random(chances.shape) < chances).astype(np.int64))
+        parts = self._predictive(source, _with_covariance)
+        mean, spread = (np.concatenate(part) for part in zip(*parts, strict=True))
+        normals = rng.normal(size=mean.shape)
+        drawn = mean + (np.linalg.cholesky(spread) @ normals[..., None])[..., 0]
+        return X, self._target.decoded(self._unscaled(drawn))
 
 
-_NO_OUTPUT_NOISE = (
-    "the noise of the outputs reached its floor: the factors explain them wholly; use fewer "
-    "n_components, or set output_noise to a number"
-)
+def _log_density(model: SupervisedModel, reading: SupervisedReading, block: Block) -> Array:
+    return shaped(normalise(use.with_outputs(model, reading, block).log_joint)[0], block)
+
+
+def _answered(answer: Any, model: SupervisedModel, reading: SupervisedReading, block: Block) -> Any:
+    return answer(gaussian_use.predictive(model, reading, block), block)
+
+
+def _expected(rows: gaussian_use.Predictive, block: Block) -> Array:
+    return shaped(rows.expected, block)
+
+
+def _with_spread(rows: gaussian_use.Predictive, block: Block) -> tuple[Array, Array]:
+    return shaped(rows.expected, block), shaped(np.sqrt(rows.variances()), block)
+
+
+def _with_covariance(rows: gaussian_use.Predictive, block: Block) -> tuple[Array, Array]:
+    return shaped(rows.expected, block), shaped(rows.covariances(), block)
+
+
+def _above(level: Array, rows: gaussian_use.Predictive, block: Block) -> Array:
+    return shaped(rows.above(level), block)
+
+
+def _class_log_probabilities(
+    codes: Array, prior: Array, rows: gaussian_use.Predictive, block: Block
+) -> Array:
+    scores = gaussian_use.code_densities(rows, codes) + prior
+    return np.asarray(scores - normalise(scores)[0][:, None])

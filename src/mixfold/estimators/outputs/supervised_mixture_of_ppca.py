@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._set_output import _get_output_config
 
 from mixfold.contracts import Array, Block
+from mixfold.engine.acceleration import ACCELERATIONS
 from mixfold.engine.loop import Plan
 from mixfold.estimators.mixtures import answers
 from mixfold.estimators.mixtures.answers import shaped
@@ -183,13 +183,38 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
         self.time_budget = time_budget
         self.checkpoint = checkpoint
 
-    @property
-    def _n_mixed(self) -> int:
-        return int(self.n_components)
+    # ------------------------------------------------ fitting
 
-    @property
-    def _n_factors(self) -> int:
-        return int(self.n_factors)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, table, path or Dask collection
+            Rows are samples, columns features; NaN or null marks a missing entry.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or str
+            Classes, labels or numbers. NaN and None are unknown, and so is -1 among classes and
+            labels that are integers. For tables and files also the name of a column, which is
+            then not a feature.
+        sample_weight : array-like of shape (n_samples,) or str, optional
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        target, weights, columns = self._find_target(X, y, sample_weight)
+        outputs = self._learn_outputs(target, weights)
+        source = self._open_with_outputs(X, outputs, columns, sample_weight)
+        executor, seed, pilot = self._survey(source)
+        model: Any = self._joint_model()
+        result = self._climbed(model, source, executor, pilot, self._plan(seed))
+        self._keep(result, source, seed, quiet=True)
+        self._warn_if_no_output_noise()
+        self._tell(result)
+        return self
 
     def _check_rows(self, n_rows: int) -> None:
         super()._check_rows(n_rows)
@@ -200,14 +225,26 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
                 f"n_samples = {n_rows}; lower n_factors"
             )
 
-    def _first_start(self) -> GaussianStart:
+    @property
+    def _n_factors(self) -> int:
+        return int(self.n_factors)
+
+    def _start(self) -> GaussianStart:
         rule = FACTOR_STARTS[self.init_params](self._n_factors)
-        return replace(super()._first_start(), rule=rule)
+        coding = self._coding
+        return GaussianStart(coding.means, coding.variances, self._given_input_noise, rule=rule)
 
     def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
-        plan = super()._plan(seed, max_iter)
         rule = FACTOR_STARTS[self.init_params](self._n_factors)
-        return replace(plan, n_candidates=1 if self.n_components == 1 else rule.n_candidates)
+        return Plan(
+            tol=self._tolerance,
+            max_iter=self.max_iter if max_iter is None else max_iter,
+            n_init=self.n_init,
+            n_candidates=1 if self.n_components == 1 else rule.n_candidates,
+            acceleration=None if self.acceleration is None else ACCELERATIONS["squarem"],
+            time_budget=self.time_budget,
+            seed=seed,
+        )
 
     def _fits(self, model: Any) -> bool:
         shape = (self.n_components, self.n_features_in_, self.n_factors)
@@ -227,8 +264,9 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
         self.noise_variance_ = (components.noise * scale**2)[:, 0].astype(self._dtype)
         parts = low_rank(components.loadings, components.noise)
         self.latent_covariances_ = parts.covariances.astype(self._dtype)
-        self._publish_outputs()
-        self.output_noise_variance_ = self.output_noise_variance_[0]
+        self.output_loadings_, self.output_mean_, output_noise = self._output_parameters()
+        self.output_noise_variance_ = output_noise[0]  # all components have the same
+        self._publish_target()
 
     # ------------------------------------------------ components and factors
 
@@ -266,7 +304,7 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
             return np.concatenate(self._inferred(X, answer))
         model, reading = self._joint_reading()
         task = _Latents(model, reading, per_component)
-        return np.concatenate(self._with_rows(X, task, y))
+        return np.concatenate(self._map_rows_with_outputs(X, task, y))
 
     def inverse_transform(self, Z: Any) -> Array:
         """Rows expected at given factors: the average over the components by their weights."""

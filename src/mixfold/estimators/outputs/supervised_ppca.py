@@ -2,30 +2,47 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from mixfold.contracts import Array, Block, Executor, Pilot, Source
+from mixfold.contracts import Array, Block, Event, Executor, Source
+from mixfold.engine.acceleration import ACCELERATIONS
+from mixfold.engine.executors.features import FeatureExecutor
+from mixfold.engine.loop import Plan
+from mixfold.engine.random import seed_from
 from mixfold.estimators.mixtures.answers import shaped
-from mixfold.estimators.outputs.closed_outputs import ClosedOutputs
 from mixfold.estimators.outputs.feature_coordinates import (
     FEATURE_RULES,
-    FeatureCoordinates,
-    of_columns,
+    KernelFeatures,
+    check_complete,
+    check_stored_map,
+    has_columns,
+    is_precomputed,
+    keep_in_memory,
+    map_rows,
+    uses_kernel,
 )
+from mixfold.estimators.outputs.supervised import weights_or_ones
+from mixfold.estimators.outputs.supervised_gaussian import GaussianOutputEstimator
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import latents
 from mixfold.math.low_rank import low_rank
 from mixfold.models.factors import factor_use
-from mixfold.models.outputs import use
-from mixfold.models.outputs.gaussian_starts import all_rows_axes
+from mixfold.models.factors.spectral_sums import MissingEntries
+from mixfold.models.kernels.maps import FeatureMap
+from mixfold.models.outputs import profile, use
+from mixfold.models.outputs.gaussian_starts import GaussianStart, all_rows_axes
 from mixfold.models.outputs.model import SupervisedModel, SupervisedReading
 
+# order of a matrix that may be decomposed a hundred times, unasked and if asked for
+_QUICK, _LARGEST = 400, 2000
 
-class SupervisedPPCA(FeatureCoordinates, ClosedOutputs):
+
+class SupervisedPPCA(GaussianOutputEstimator):
     """Supervised probabilistic PCA; with rows whose outputs are unknown, semi-supervised.
 
     The generative model of a row x with outputs y and d factors z is
@@ -191,11 +208,18 @@ default=None
     """
 
     _methods: ClassVar[tuple[str, ...]] = ("posterior", "least-squares")
-    _constraints: ClassVar[rule.Constraints] = {**ClosedOutputs._constraints, **FEATURE_RULES}
+    _constraints: ClassVar[rule.Constraints] = {
+        **GaussianOutputEstimator._constraints,
+        "solver": (rule.one_of(["auto", "profile", "em"]),),
+        **FEATURE_RULES,
+    }
     _stored: ClassVar[tuple[str, ...]] = (
-        *ClosedOutputs._stored,
-        *FeatureCoordinates._feature_stored,
+        *GaussianOutputEstimator._stored,
+        "solver_",
+        "_feature_map",
     )
+    # the coordinates in which the rows are seen, with a kernel
+    _feature_map: FeatureMap | None = None
 
     def __init__(
         self,
@@ -252,17 +276,161 @@ default=None
         self.time_budget = time_budget
         self.checkpoint = checkpoint
 
+    # ------------------------------------------------ fitting
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, table, path or Dask collection
+            Rows are samples, columns features; NaN or null marks a missing entry.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or str
+            Classes, labels or numbers. NaN and None are unknown, and so is -1 among classes and
+            labels that are integers. For tables and files also the name of a column, which is
+            then not a feature.
+        sample_weight : array-like of shape (n_samples,) or str, optional
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        target, weights, columns = self._find_target(X, y, sample_weight)
+        outputs = self._learn_outputs(target, weights)
+        source = self._open_with_outputs(X, outputs, columns, sample_weight)
+        self._feature_map = None
+        if uses_kernel(self.kernel):
+            found = self._kernel_features().learn_map(source, self._executor(source))
+            mapped = map_rows(source, found)
+            source = keep_in_memory(mapped, self._executor(mapped))
+            self._feature_map = found
+        closed = self._takes_closed_form(source, _are_all_known(outputs, weights))
+        if not (closed and self._fit_in_closed_form(source)):
+            self._fit_by_em(source)
+        return self
+
+    def _fit_by_em(self, source: Source) -> None:
+        """Climb from the principal axes of all rows, where they are complete, and publish."""
+        self.solver_ = "em"
+        executor, seed, pilot = self._survey(source)
+        model: Any = self._joint_model()
+        if not self._holes:  # else a sample of the rows will have to do
+            rng = np.random.default_rng(seed % 2**63)
+            axes, _ = all_rows_axes(source, executor, self._n_factors, rng)
+            model = replace(model, start=replace(model.start, axes=axes))
+        result = self._climbed(model, source, executor, pilot, self._plan(seed))
+        self._keep(result, source, seed, quiet=True)
+        self._warn_if_no_output_noise()
+        self._tell(result)
+
+    def _takes_closed_form(self, source: Source, all_known: bool) -> bool:
+        """Whether the closed form is asked for, or can be had quickly."""
+        if self.solver == "em":
+            return False
+        lacks = []
+        if not all_known:
+            lacks.append("every output of every row")
+        if self.output_noise == "each":
+            lacks.append("one noise for all outputs")
+        size = profile.order(source, len(self._coding.means))
+        searched = self._closed_form_views(source).searched
+        if self.solver == "profile" and searched and size > _LARGEST:
+            lacks.append(f"min(n_samples, n_features + n_outputs) up to {_LARGEST} ({size} here)")
+        if self.solver == "profile" and lacks:
+            raise ValueError(f"solver='profile' needs {' and '.join(lacks)}; use solver='em'")
+        # outputs that count more than once, with a noise to learn: the highest maximum is no use
+        spike = self.output_weight > 1 and isinstance(self.output_noise, str)
+        quick = not spike and (size <= _QUICK or not searched)
+        return not lacks and (quick or self.solver == "profile")
+
+    def _closed_form_views(self, source: Source) -> profile.Views:
+        """Columns and outputs, as the closed form takes them."""
+        outputs = self._output_view()
+        return profile.Views(
+            source.n_features,
+            outputs.n_outputs,
+            self._n_factors,
+            outputs.weight,
+            self._given_input_noise,
+            outputs.fixed_noise,
+            max(float(self.noise_floor), 1e-14),
+            outputs.floor,
+        )
+
+    def _fit_in_closed_form(self, source: Source) -> bool:
+        """Solve and publish; False, and nothing is done, if rows lack entries."""
+        if source.n_samples is not None:
+            self._check_rows(source.n_samples)
+        seed = seed_from(self.random_state)
+        views, rng = self._closed_form_views(source), np.random.default_rng(seed % 2**63)
+        try:
+            solved = profile.solve(source, self._executor(source), views, rng)
+        except MissingEntries:
+            if self.solver == "profile":
+                raise ValueError(
+                    "solver='profile' needs complete rows, and X has missing entries; use "
+                    "solver='auto' or 'em'"
+                ) from None
+            return False
+        units = self._output_view().units
+        per_row = solved.objective
+        if units is not None:
+            per_row -= views.weight * float(np.log(units).sum())
+        self._holes, self._climb, self._params = False, None, solved.params
+        self._dtype, self._stream = source.dtype.name, (seed, 0)
+        self._total = (per_row * solved.weight, solved.weight, 0.0)
+        self.solver_ = "profile"
+        self.events_: list[Event] = []
+        self.lower_bound_, self.lower_bounds_ = per_row, [per_row]
+        self.n_iter_, self.n_passes_ = 1, solved.passes
+        self.converged_, self.stop_reason_ = True, "converged"
+        self._publish_params()
+        self._warn_if_no_output_noise()
+        return True
+
+    def _kernel_features(self) -> KernelFeatures:
+        return KernelFeatures(
+            self.kernel,
+            self.gamma,
+            self.degree,
+            self.coef0,
+            self.landmarks,
+            self.random_state,
+            resumable=self.checkpoint is not None,
+        )
+
     @property
-    def _n_mixed(self) -> int:
-        return 1
+    def _size(self) -> int:
+        return 1  # component
 
     @property
     def _n_factors(self) -> int:
         return int(self.n_components)
 
+    @property
+    def _n_columns(self) -> int:
+        return super()._n_columns if self._feature_map is None else self._feature_map.size
+
+    def _start(self) -> GaussianStart:
+        return GaussianStart(self._coding.means, self._coding.variances, self._given_input_noise)
+
+    def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
+        return Plan(
+            tol=self._tolerance,
+            max_iter=self.max_iter if max_iter is None else max_iter,
+            n_init=self.n_init,
+            n_candidates=1,
+            acceleration=None if self.acceleration is None else ACCELERATIONS["squarem"],
+            time_budget=self.time_budget,
+            seed=seed,
+        )
+
     def _check_rows(self, n_rows: int) -> None:
         if self.n_components > min(n_rows, self._n_columns):
-            what = "n_coordinates" if self._is_mapped else "n_features"
+            what = "n_coordinates" if uses_kernel(self.kernel) else "n_features"
             raise ValueError(
                 f"n_components={self.n_components} must be at most min(n_samples, {what}), "
                 f"with n_samples = {n_rows} rows of positive weight and {what} = "
@@ -276,23 +444,6 @@ default=None
             self._params.components.loadings.shape == shape
             and outputs == (1, len(self._coding.means), self.n_components)
         )
-
-    # ------------------------------------------------ fitting
-
-    def _informed(
-        self, model: SupervisedModel, source: Source, executor: Executor, pilot: Pilot, seed: int
-    ) -> SupervisedModel:
-        """The start at the principal axes of all rows, where they are complete."""
-        if self._holes:  # a sample of the rows will have to do
-            return model
-        rng = np.random.default_rng(seed % 2**63)
-        axes, _ = all_rows_axes(source, executor, self._n_factors, rng)
-        return replace(model, start=replace(model.start, axes=axes))
-
-    # ------------------------------------------------ results
-
-    def _single(self, values: Array) -> Array:
-        return values[0]
 
     def _publish_params(self) -> None:
         components = self._canonical().components
@@ -308,7 +459,26 @@ default=None
         self.explained_variance_ratio_ = (lengths / total).astype(self._dtype)
         covariance = low_rank(components.loadings, components.noise).covariances[0]
         self.latent_covariance_ = covariance.astype(self._dtype)
-        self._publish_outputs()
+        output_loadings, output_mean, output_noise = self._output_parameters()
+        self.output_loadings_ = output_loadings[0]
+        self.output_mean_ = output_mean[0]
+        self.output_noise_variance_ = output_noise[0]
+        self._publish_target()
+
+    # ------------------------------------------------ rows that are asked about
+
+    def _open(self, X: Any, *, reset: bool, **sides: Any) -> Source:
+        """The rows of X; after a fit with a kernel, their coordinates."""
+        if uses_kernel(self.kernel) and isinstance(X, np.ndarray) and X.dtype.kind == "f":
+            check_complete(X)  # before anything else is wrong with it
+        source = super()._open(X, reset=reset, **sides)
+        if reset or self._feature_map is None:
+            return source
+        return map_rows(source, self._feature_map)
+
+    def _executor(self, source: Source) -> Executor:
+        executor = super()._executor(source)
+        return FeatureExecutor(executor) if uses_kernel(self.kernel) else executor
 
     # ------------------------------------------------ latents
 
@@ -336,7 +506,7 @@ default=None
             parts = self._inferred(X, answer)
         else:
             model, reading = self._joint_reading()
-            parts = self._with_rows(X, _Latents(model, reading), y)
+            parts = self._map_rows_with_outputs(X, _Latents(model, reading), y)
             parts = parts if return_cov else [part[0] for part in parts]
         if not return_cov:
             return np.concatenate(parts)
@@ -352,7 +522,7 @@ default=None
         ]
         return Z, np.concatenate(each)
 
-    @available_if(of_columns)
+    @available_if(has_columns)
     def inverse_transform(self, Z: Any) -> Array:
         """Rows at given factors, without noise: loadings_ z + mean_; not with a kernel.
 
@@ -367,7 +537,7 @@ default=None
         Z = self._latent_rows(Z)
         return factor_use.decode(self._canonical(), Z, np.ones((len(Z), 1))).astype(self._dtype)
 
-    @available_if(of_columns)
+    @available_if(has_columns)
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
         """Draw new rows with their outputs; not with a kernel.
 
@@ -384,6 +554,74 @@ default=None
             Drawn given the rows, in the form in which y was given to ``fit``.
         """
         return super().sample(n_samples, random_state)
+
+    @available_if(has_columns)
+    def impute(self, X: Any, method: str = "mean", random_state: Any = None) -> Array:
+        """Fill the missing entries of X; not with a kernel, which needs complete rows.
+
+        Parameters
+        ----------
+        X : as in ``predict``
+        method : {'mean', 'draw'}, default='mean'
+            Conditional expectation given the observed entries of the row, or one draw from the
+            conditional distribution (several draws make multiple imputations).
+        random_state : int, RandomState, Generator or None, default=None
+            Seed of the draws, which do not depend on the number of threads.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        return super().impute(X, method, random_state)
+
+    @available_if(has_columns)
+    def reconstruct(self, X: Any, method: str = "posterior") -> Array:
+        """The rows as the model sees them: complete, and without noise; not with a kernel.
+
+        Parameters
+        ----------
+        X : as in ``fit``
+            NaN entries are filled like the others.
+        method : str, default='posterior'
+            'posterior': the expected row given its latents. 'least-squares': the nearest point of
+            the plane of the component.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+        """
+        return super().reconstruct(X, method)
+
+    # ------------------------------------------------ scikit-learn and files
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if uses_kernel(self.kernel):
+            tags.input_tags.allow_nan = False
+            tags.input_tags.pairwise = is_precomputed(self.kernel)
+        return tags
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to a file that holds data only, never code.
+
+        Load it with ``mixfold.load(path)``. The file appears whole or not at all. A kernel that is
+        a function of your own cannot be written.
+        """
+        if callable(self.kernel):
+            raise ValueError(
+                f"kernel={self.kernel!r} is a function, and a model file holds no code: it cannot "
+                "be saved. Use a kernel that has a name, or kernel='precomputed'"
+            )
+        super().save(path)
+
+    def _check_state(self) -> None:
+        check_stored_map(self._feature_map, self.kernel, self.n_features_in_)
+        super()._check_state()
+
+
+def _are_all_known(outputs: Array, weights: Array | None) -> bool:
+    """Whether no row of positive weight lacks an output."""
+    return not np.isnan(outputs[weights_or_ones(weights, len(outputs)) > 0]).any()
 
 
 class _Latents:
