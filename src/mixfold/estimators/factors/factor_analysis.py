@@ -17,7 +17,7 @@ from mixfold.engine.sources import open_source
 from mixfold.estimators.factors.factor_model import FactorModel
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
-from mixfold.families.factor import FactorParams
+from mixfold.families.factor import FactorFamily, FactorParams
 from mixfold.families.factor.noise import DiagonalNoise, Noise
 from mixfold.math.frame import Frame
 from mixfold.math.rotations import Rotation, oblimin, promax, quartimax, varimax
@@ -270,7 +270,8 @@ class FactorAnalysis(FactorModel):
         if not (self._continues_last_fit() and hasattr(self, "_params") and self._fits(model)):
             return {}
         params = self._params
-        if model.family.fixed_means:  # type: ignore[attr-defined]
+        assert isinstance(model.family, FactorFamily)
+        if model.family.fixed_means:  # those of ``_fit_moments``, about zero
             params = _move_mean(params, np.zeros(self.n_features_in_))
         return {"start": model.reframed(params, pilot)}
 

@@ -45,9 +45,6 @@ class FactorModel(LatentEstimator):
         "_dtype", "_stream", "_schedule",
     )  # fmt: skip
 
-    # whether the mean is zero by decree
-    _uncentred = False
-
     # ------------------------------------------------ what the two models say
 
     @abstractmethod
@@ -65,6 +62,11 @@ class FactorModel(LatentEstimator):
     @abstractmethod
     def _publish_factors(self, loadings: Array, noise: Array, covariance: Array) -> None:
         """Publish loadings (D, d), noise variances (D,), posterior covariance (d, d)."""
+
+    @property
+    def _uncentred(self) -> bool:
+        """Whether the mean is zero by decree."""
+        return False
 
     def _latent_turn(self) -> Array | None:
         """T with published latents z T for canonical ones z; None if they are the same."""

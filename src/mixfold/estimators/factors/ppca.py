@@ -222,7 +222,7 @@ class PPCA(FactorModel):
         return self
 
     @property
-    def _uncentred(self) -> bool:  # type: ignore[override]
+    def _uncentred(self) -> bool:
         return not self.center
 
     def _noise(self) -> Noise:
