@@ -197,24 +197,6 @@ class FactorAnalysis(FactorModel):
             self._fit_moments(moments, quiet=False)
         return self
 
-    def _noise(self) -> Noise:
-        return DiagonalNoise()
-
-    def _dimension(self, n_rows: int, n_features: int) -> int:
-        """``n_components`` as a number; warns of more factors than can be identified."""
-        bound = n_features + 0.5 - np.sqrt(8 * n_features + 1) / 2
-        if self.n_components is None:
-            return max(1, min(int(bound + 1e-9), n_rows - 1))
-        wanted = self._check_dimension(int(self.n_components), n_rows, n_features)
-        if wanted > bound + 1e-9:
-            warn(
-                f"n_components={wanted} factors of {n_features} columns are more than their "
-                f"covariance can identify ({max(int(bound + 1e-9), 0)}): the loadings are one "
-                "solution of many",
-                UserWarning,
-            )
-        return wanted
-
     def _find_moments(self, source: Source) -> SecondMoments | None:
         """The moments of complete data, where they are less than the data; called by ``fit``."""
         few = source.n_samples is not None and source.n_samples <= source.n_features
@@ -224,10 +206,6 @@ class FactorAnalysis(FactorModel):
             return second_moments(source, self._executor(source))
         except MissingEntries:
             return None
-
-    def _fit_moments_so_far(self, moments: SecondMoments) -> None:
-        """Fit to all complete rows of a stream; called by ``partial_fit``."""
-        self._fit_moments(moments, quiet=True)
 
     def _fit_moments(self, moments: SecondMoments, quiet: bool) -> None:
         """Fit by EM to a few rows that have the moments of all, and publish."""
@@ -255,6 +233,10 @@ class FactorAnalysis(FactorModel):
         self._dtype = dtype  # of the rows, not of those that stand for them
         self._publish_params()
 
+    def _fit_moments_so_far(self, moments: SecondMoments) -> None:
+        """Fit to all complete rows of a stream; called by ``partial_fit``."""
+        self._fit_moments(moments, quiet=True)
+
     def _continues_last_fit(self) -> bool:
         """Whether the next fit begins where the last one ended.
 
@@ -274,6 +256,26 @@ class FactorAnalysis(FactorModel):
         if model.family.fixed_means:  # those of ``_fit_moments``, about zero
             params = _move_mean(params, np.zeros(self.n_features_in_))
         return {"start": model.reframed(params, pilot)}
+
+    # ------------------------------------------------ what the base asks for
+
+    def _noise(self) -> Noise:
+        return DiagonalNoise()
+
+    def _dimension(self, n_rows: int, n_features: int) -> int:
+        """``n_components`` as a number; warns of more factors than can be identified."""
+        bound = n_features + 0.5 - np.sqrt(8 * n_features + 1) / 2
+        if self.n_components is None:
+            return max(1, min(int(bound + 1e-9), n_rows - 1))
+        wanted = self._check_dimension(int(self.n_components), n_rows, n_features)
+        if wanted > bound + 1e-9:
+            warn(
+                f"n_components={wanted} factors of {n_features} columns are more than their "
+                f"covariance can identify ({max(int(bound + 1e-9), 0)}): the loadings are one "
+                "solution of many",
+                UserWarning,
+            )
+        return wanted
 
     # ------------------------------------------------ results
 

@@ -221,33 +221,6 @@ class PPCA(FactorModel):
             self._fit(source, n_latents=self._search_dimension(source))
         return self
 
-    @property
-    def _uncentred(self) -> bool:
-        return not self.center
-
-    def _noise(self) -> Noise:
-        return IsotropicNoise()
-
-    def _wanted_axes(self, n_rows: int, n_features: int) -> int | Rule:
-        """How many axes are asked for, or the rule by which a spectrum decides it."""
-        if self.n_components is None:
-            return EveryAxis()
-        if isinstance(self.n_components, Integral):
-            return self._check_dimension(int(self.n_components), n_rows, n_features)
-        return dimension_rule(self.n_components)
-
-    def _dimension(self, n_rows: int, n_features: int) -> int:
-        """The number of latents of EM, which has no spectrum; called by ``_fit``."""
-        if self.n_components is None:
-            return max(1, min(n_rows, n_features) - 1)
-        wanted = self._wanted_axes(n_rows, n_features)
-        if not isinstance(wanted, int):  # fit searches, a stream cannot
-            raise ValueError(
-                f"n_components={self.n_components!r} cannot be chosen in a stream with missing "
-                "entries or more than 2000 columns; give a whole number"
-            )
-        return wanted
-
     # ------------------------------------------------ the closed form
 
     def _find_spectrum(self, source: Source) -> Spectrum:
@@ -370,6 +343,35 @@ class PPCA(FactorModel):
         """Whether ``size`` axes hold the share of the variance that is asked for."""
         self._fit_silently(source, size)
         return bool(self.explained_variance_ratio_.sum() >= float(self.n_components) - 1e-12)
+
+    # ------------------------------------------------ what the base asks for
+
+    @property
+    def _uncentred(self) -> bool:
+        return not self.center
+
+    def _noise(self) -> Noise:
+        return IsotropicNoise()
+
+    def _wanted_axes(self, n_rows: int, n_features: int) -> int | Rule:
+        """How many axes are asked for, or the rule by which a spectrum decides it."""
+        if self.n_components is None:
+            return EveryAxis()
+        if isinstance(self.n_components, Integral):
+            return self._check_dimension(int(self.n_components), n_rows, n_features)
+        return dimension_rule(self.n_components)
+
+    def _dimension(self, n_rows: int, n_features: int) -> int:
+        """The number of latents of EM, which has no spectrum; called by ``_fit``."""
+        if self.n_components is None:
+            return max(1, min(n_rows, n_features) - 1)
+        wanted = self._wanted_axes(n_rows, n_features)
+        if not isinstance(wanted, int):  # fit searches, a stream cannot
+            raise ValueError(
+                f"n_components={self.n_components!r} cannot be chosen in a stream with missing "
+                "entries or more than 2000 columns; give a whole number"
+            )
+        return wanted
 
     # ------------------------------------------------ results
 
