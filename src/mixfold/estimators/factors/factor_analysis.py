@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -14,10 +14,10 @@ from mixfold.engine.loop import Fit
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.random import seed_from
 from mixfold.engine.sources import open_source
-from mixfold.estimators.factors.exact_streams import ExactStream
+from mixfold.estimators.factors.factor_model import FactorModel
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
-from mixfold.families.factor import FactorParams
+from mixfold.families.factor import FactorFamily, FactorParams
 from mixfold.families.factor.noise import DiagonalNoise, Noise
 from mixfold.math.frame import Frame
 from mixfold.math.rotations import Rotation, oblimin, promax, quartimax, varimax
@@ -34,7 +34,7 @@ ROTATIONS: dict[str, Callable[[Array], Rotation]] = {
 }
 
 
-class FactorAnalysis(ExactStream):
+class FactorAnalysis(FactorModel):
     """Factor analysis by maximum likelihood.
 
     The generative model of a row x with d factors z is
@@ -130,7 +130,7 @@ class FactorAnalysis(ExactStream):
     _methods: ClassVar[tuple[str, ...]] = ("posterior", "least-squares", "weighted")
     _inverse_methods: ClassVar[tuple[str, str]] = ("posterior", "weighted")
     _constraints: ClassVar[rule.Constraints] = {
-        **ExactStream._constraints,
+        **FactorModel._constraints,
         "n_components": (rule.nothing(), rule.integer(0)),
         "rotation": (rule.nothing(), rule.one_of(ROTATIONS)),
     }
@@ -168,35 +168,37 @@ class FactorAnalysis(ExactStream):
         self.time_budget = time_budget
         self.checkpoint = checkpoint
 
-    def _noise(self) -> Noise:
-        return DiagonalNoise()
-
-    def _dimension(self, n_rows: int, n_features: int) -> int:
-        bound = n_features + 0.5 - np.sqrt(8 * n_features + 1) / 2
-        if self.n_components is None:
-            return max(1, min(int(bound + 1e-9), n_rows - 1))
-        wanted = self._checked(int(self.n_components), n_rows, n_features)
-        if wanted > bound + 1e-9:
-            warn(
-                f"n_components={wanted} factors of {n_features} columns are more than their "
-                f"covariance can identify ({max(int(bound + 1e-9), 0)}): the loadings are one "
-                "solution of many",
-                UserWarning,
-            )
-        return wanted
-
     # ------------------------------------------------ fitting
 
-    def _fit_source(self, source: Source) -> None:
-        moments = self._moments_of(source)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, table, path or Dask collection
+            Rows are samples, columns features; NaN or null marks a missing entry.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or str, optional
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        source = self._open(X, reset=True, weight=sample_weight, min_rows=2)
+        self.__dict__.pop("_moments", None)  # of a stream
+        moments = self._find_moments(source)
         if moments is None:
             self._fit(source)
-            return
-        self._dtype = source.dtype.name
-        self._fit_moments(moments, quiet=False)
+        else:
+            self._dtype = source.dtype.name
+            self._fit_moments(moments, quiet=False)
+        return self
 
-    def _moments_of(self, source: Source) -> SecondMoments | None:
-        """The moments of complete data, where they are less than the data."""
+    def _find_moments(self, source: Source) -> SecondMoments | None:
+        """The moments of complete data, where they are less than the data; called by ``fit``."""
         few = source.n_samples is not None and source.n_samples <= source.n_features
         if few or source.n_features > ORDINARY:
             return None
@@ -205,11 +207,8 @@ class FactorAnalysis(ExactStream):
         except MissingEntries:
             return None
 
-    def _take_moments(self, moments: SecondMoments) -> None:
-        self._fit_moments(moments, quiet=True)
-
     def _fit_moments(self, moments: SecondMoments, quiet: bool) -> None:
-        """EM on a few rows that have the moments of all."""
+        """Fit by EM to a few rows that have the moments of all, and publish."""
         if moments.sums.weight == 0:
             raise ValueError("no row has a positive weight; give one at least a weight above 0")
         self._holes = False
@@ -228,14 +227,17 @@ class FactorAnalysis(ExactStream):
         # steps on so few rows cost next to nothing
         plan = replace(plan, tol=plan.tol / 100)
         result = self._climbed(model, source, executor, pilot, plan)
-        params = _at(result.params, few.mean)
-        result = replace(result, params=params)
+        result = replace(result, params=_move_mean(result.params, few.mean))
         dtype = self._dtype
         self._keep(result, source, seed, quiet)
-        self._dtype = dtype
+        self._dtype = dtype  # of the rows, not of those that stand for them
         self._publish_params()
 
-    def _goes_on(self) -> bool:
+    def _fit_moments_so_far(self, moments: SecondMoments) -> None:
+        """Fit to all complete rows of a stream; called by ``partial_fit``."""
+        self._fit_moments(moments, quiet=True)
+
+    def _continues_last_fit(self) -> bool:
         """Whether the next fit begins where the last one ended.
 
         In a stream not from a fit to few rows, which loses factors or noise: EM would not find
@@ -246,16 +248,39 @@ class FactorAnalysis(ExactStream):
         return bool(self.warm_start or (many and not self.heywood_.size))
 
     def _continued(self, model: Mixture, pilot: Any) -> dict[str, Any]:
-        if not (self._goes_on() and hasattr(self, "_params") and self._fits(model)):
+        """The parameters at hand as the start, if they can be; called by ``_climbed``."""
+        if not (self._continues_last_fit() and hasattr(self, "_params") and self._fits(model)):
             return {}
         params = self._params
-        if model.family.fixed_means:  # type: ignore[attr-defined]
-            params = _at(params, np.zeros(self.n_features_in_))
+        assert isinstance(model.family, FactorFamily)
+        if model.family.fixed_means:  # those of ``_fit_moments``, about zero
+            params = _move_mean(params, np.zeros(self.n_features_in_))
         return {"start": model.reframed(params, pilot)}
+
+    # ------------------------------------------------ what the base asks for
+
+    def _noise(self) -> Noise:
+        return DiagonalNoise()
+
+    def _dimension(self, n_rows: int, n_features: int) -> int:
+        """``n_components`` as a number; warns of more factors than can be identified."""
+        bound = n_features + 0.5 - np.sqrt(8 * n_features + 1) / 2
+        if self.n_components is None:
+            return max(1, min(int(bound + 1e-9), n_rows - 1))
+        wanted = self._check_dimension(int(self.n_components), n_rows, n_features)
+        if wanted > bound + 1e-9:
+            warn(
+                f"n_components={wanted} factors of {n_features} columns are more than their "
+                f"covariance can identify ({max(int(bound + 1e-9), 0)}): the loadings are one "
+                "solution of many",
+                UserWarning,
+            )
+        return wanted
 
     # ------------------------------------------------ results
 
     def _tell(self, fit: Fit) -> None:
+        """Warn of Heywood cases by the names of their columns; called by ``_publish_fit``."""
         if self.heywood_.size:
             names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
             which = ", ".join(str(names[j]) for j in self.heywood_[:5])
@@ -268,14 +293,16 @@ class FactorAnalysis(ExactStream):
             fit = replace(fit, events=tuple(e for e in fit.events if e.kind != "floor"))
         super()._tell(fit)
 
-    def _rotated(self, loadings: Array) -> Rotation:
+    def _rotate(self, loadings: Array) -> Rotation:
+        """Turn the factors as ``rotation`` asks."""
         if self.rotation is None or loadings.shape[1] < 2:
             identity = np.eye(loadings.shape[1])
             return Rotation(loadings, identity, identity)
         return ROTATIONS[self.rotation](loadings)
 
     def _publish_factors(self, loadings: Array, noise: Array, covariance: Array) -> None:
-        rotation = self._rotated(loadings)
+        """Publish the rotated factors and the noise; called by ``_publish_params``."""
+        rotation = self._rotate(loadings)
         self._inverse_turn = np.linalg.inv(rotation.matrix).T
         self.loadings_ = rotation.loadings.astype(self._dtype)
         self.components_ = np.ascontiguousarray(self.loadings_.T)
@@ -286,7 +313,7 @@ class FactorAnalysis(ExactStream):
         least = max(float(self.noise_floor), 1e-14)
         self.heywood_ = np.flatnonzero(self._params.components.noise[0] <= least * (1 + 1e-9))
 
-    def _turn(self) -> Array | None:
+    def _latent_turn(self) -> Array | None:
         return self._inverse_turn
 
     @property
@@ -297,7 +324,7 @@ class FactorAnalysis(ExactStream):
         return [value * self._total[1] for value in self.lower_bounds_]
 
 
-def _at(params: MixtureParams, mean: Array) -> MixtureParams:
+def _move_mean(params: MixtureParams, mean: Array) -> MixtureParams:
     """The same factors about another mean."""
     old: FactorParams = params.components
     frame = Frame(mean, old.frame.scale)

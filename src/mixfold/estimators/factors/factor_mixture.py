@@ -1,4 +1,4 @@
-"""The shell of mixtures of factor models; the named estimators say which noise they have."""
+"""What MixtureOfPPCA and MixtureOfFactorAnalyzers share: all but the noise of their columns."""
 
 from __future__ import annotations
 
@@ -33,7 +33,11 @@ def _is_factors(value: Any) -> bool:
 
 
 class FactorMixture(MixedLatents, MixtureEstimator):
-    """Base of MixtureOfPPCA and MixtureOfFactorAnalyzers."""
+    """Base of MixtureOfPPCA and MixtureOfFactorAnalyzers, which say what noise they have.
+
+    ``fit``, ``partial_fit`` and the questions about components are those of every mixture
+    (MixtureEstimator); latents are those of every model with several planes (MixedLatents).
+    """
 
     _shape_names: ClassVar[str] = "n_components or n_factors"
     _constraints: ClassVar[rule.Constraints] = {
@@ -90,13 +94,22 @@ class FactorMixture(MixedLatents, MixtureEstimator):
         self.checkpoint = checkpoint
 
     @abstractmethod
-    def _noise(self, tied: bool) -> Noise: ...
+    def _noise(self, tied: bool) -> Noise:
+        """Which noise the columns have, of one component or (``tied``) of all."""
+
+    @abstractmethod
+    def _shape_noise(self, noise: Array) -> Array:
+        """Variances (K, D) in the shape of ``noise_variance_``."""
+
+    # ------------------------------------------------ the model and how it is run
 
     @property
     def _factors(self) -> tuple[int, ...]:
+        """``n_factors`` as numbers: one for all components, or one for each."""
         return tuple(int(n) for n in np.atleast_1d(self.n_factors))
 
     def _family(self, expand: bool = True, holes: bool | None = None) -> FactorFamily:
+        """The density of the rows of a component, from the settings."""
         return FactorFamily(
             floor=max(float(self.noise_floor), 1e-14),
             factors=self._factors,
@@ -110,9 +123,11 @@ class FactorMixture(MixedLatents, MixtureEstimator):
         return Mixture(self.n_components, self._family(), start=self._start())
 
     def _start(self) -> FactorStart:
+        """How rows are first shared, by ``init_params``."""
         return FACTOR_STARTS[self.init_params](max(self._factors))
 
     def _stream_model(self, n_features: int) -> Mixture:
+        """The model of stepwise EM, whose statistics of batches may be blended."""
         return Mixture(self.n_components, self._family(expand=False, holes=True))
 
     def _check_parameters(self) -> None:
@@ -129,6 +144,7 @@ class FactorMixture(MixedLatents, MixtureEstimator):
             )
 
     def _check_rows(self, n_rows: int) -> None:
+        """Refuse more components or factors than the data allow; called by ``_survey``."""
         super()._check_rows(n_rows)
         most = max(self._factors)
         if most > self.n_features_in_:
@@ -155,6 +171,11 @@ class FactorMixture(MixedLatents, MixtureEstimator):
         )
 
     def _fits(self, model: Mixture) -> bool:
+        """Whether the parameters at hand have the components and factors of the settings.
+
+        Where components have different numbers of factors, the columns of loadings that a
+        component lacks are zero.
+        """
         shape = (self.n_components, self.n_features_in_, max(self._factors))
         loadings = self._params.components.loadings
         if loadings.shape != shape:
@@ -163,7 +184,10 @@ class FactorMixture(MixedLatents, MixtureEstimator):
         used = (loadings != 0).any(axis=1)
         return not (used & beyond).any() and bool((used | beyond).all() or len(self._factors) == 1)
 
+    # ------------------------------------------------ results
+
     def _publish_params(self) -> None:
+        """Publish what the parameters say, in units of the data."""
         params = self._canonical()
         components = params.components
         scale = components.frame.scale
@@ -171,13 +195,9 @@ class FactorMixture(MixedLatents, MixtureEstimator):
         self.means_ = components.frame.leave(components.means).astype(self._dtype)
         self.loadings_ = (components.loadings * scale[:, None]).astype(self._dtype)
         noise = components.noise * scale**2
-        self.noise_variance_ = self._published_noise(noise).astype(self._dtype)
+        self.noise_variance_ = self._shape_noise(noise).astype(self._dtype)
         parts = low_rank(components.loadings, components.noise)
         self.latent_covariances_ = parts.covariances.astype(self._dtype)
-
-    @abstractmethod
-    def _published_noise(self, noise: Array) -> Array:
-        """Variances (K, D) in the shape in which users know them."""
 
     def _check_state(self) -> None:
         if not self._fits(self._model(self.n_features_in_)):

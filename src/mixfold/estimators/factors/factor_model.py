@@ -1,16 +1,19 @@
-"""The shell of models with one component: PPCA and factor analysis."""
+"""What PPCA and factor analysis share: EM, learning by batches, latents, draws, files."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mixfold.contracts import Array, Pilot, Source
-from mixfold.engine.loop import Plan
+from mixfold.contracts import Array, Block, Source
+from mixfold.engine.loop import Fit, Plan
+from mixfold.engine.random import RowKeys, seed_from
+from mixfold.engine.schedules import Stepwise
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import latents
 from mixfold.estimators.shell.fitting import FITTING_RULES
@@ -19,11 +22,18 @@ from mixfold.families.factor import FactorFamily
 from mixfold.families.factor.noise import Noise
 from mixfold.math.low_rank import low_rank
 from mixfold.models.factors import factor_use
+from mixfold.models.factors.spectral import ORDINARY, second_moments
+from mixfold.models.factors.spectral_sums import MissingEntries, SecondMoments, SumSquares
+from mixfold.models.mixtures.compressed import compressed
 from mixfold.models.mixtures.mixture import Mixture
 
 
 class FactorModel(LatentEstimator):
-    """Base of PPCA and FactorAnalysis; ``n_components`` is the latent dimension."""
+    """Base of PPCA and FactorAnalysis; ``n_components`` is the latent dimension.
+
+    Each of them has its own ``fit``, which calls ``_fit`` where EM visits the rows. Both learn by
+    batches in the same way: ``partial_fit`` keeps the moments of all rows while it can.
+    """
 
     _constraints: ClassVar[rule.Constraints] = {
         **FITTING_RULES,
@@ -35,14 +45,41 @@ class FactorModel(LatentEstimator):
         "_dtype", "_stream", "_schedule",
     )  # fmt: skip
 
+    # ------------------------------------------------ what the two models say
+
+    @abstractmethod
+    def _noise(self) -> Noise:
+        """Which noise the columns have."""
+
+    @abstractmethod
+    def _dimension(self, n_rows: int, n_features: int) -> int:
+        """``n_components`` as a number, for data of this shape."""
+
+    @abstractmethod
+    def _fit_moments_so_far(self, moments: SecondMoments) -> None:
+        """Fit to all the rows of a stream that the moments stand for, without warnings."""
+
+    @abstractmethod
+    def _publish_factors(self, loadings: Array, noise: Array, covariance: Array) -> None:
+        """Publish loadings (D, d), noise variances (D,), posterior covariance (d, d)."""
+
+    @property
+    def _uncentred(self) -> bool:
+        """Whether the mean is zero by decree."""
+        return False
+
+    def _latent_turn(self) -> Array | None:
+        """T with published latents z T for canonical ones z; None if they are the same."""
+        return None
+
+    # ------------------------------------------------ the model and how it is run
+
     @property
     def _size(self) -> int:
         return 1
 
-    @abstractmethod
-    def _noise(self) -> Noise: ...
-
     def _family(self, **changes: Any) -> FactorFamily:
+        """The density of a row, from the settings and ``n_components_``."""
         family = FactorFamily(
             floor=max(float(self.noise_floor), 1e-14),
             factors=(self.n_components_,),
@@ -52,13 +89,11 @@ class FactorModel(LatentEstimator):
         )
         return replace(family, **changes)
 
-    # whether the mean is zero by decree
-    _uncentred = False
-
     def _model(self, n_features: int) -> Mixture:
         return Mixture(1, self._family())
 
     def _stream_model(self, n_features: int) -> Mixture:
+        """The model of stepwise EM, whose statistics of batches may be blended."""
         return Mixture(1, self._family(expand=False, holes=True))
 
     def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
@@ -72,20 +107,15 @@ class FactorModel(LatentEstimator):
         )
 
     def _fits(self, model: Mixture) -> bool:
+        """Whether the parameters at hand can be gone on from."""
         shape = (1, self.n_features_in_, self.n_components_)
         components = self._params.components
         # a fit about its mean says nothing about one about zero
         about = not self._uncentred or not components.frame.leave(components.means).any()
         return bool(components.loadings.shape == shape and about)
 
-    # ------------------------------------------------ how many factors
-
-    @abstractmethod
-    def _dimension(self, n_rows: int, n_features: int) -> int:
-        """``n_components`` as a number, for data of this shape."""
-
-    def _checked(self, wanted: int, n_rows: int, n_features: int) -> int:
-        """A number of factors that the data allow."""
+    def _check_dimension(self, wanted: int, n_rows: int, n_features: int) -> int:
+        """``wanted`` latents, if the data allow as many."""
         if wanted > min(n_rows, n_features):
             raise ValueError(
                 f"n_components={wanted} must be at most min(n_samples, n_features), with "
@@ -94,42 +124,97 @@ class FactorModel(LatentEstimator):
             )
         return wanted
 
-    def _look(self, pilot: Pilot) -> None:
-        super()._look(pilot)
-        self.n_components_ = self._dimension(pilot.total_rows, self.n_features_in_)
-
     # ------------------------------------------------ fitting
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the model.
+    def _fit(
+        self, source: Source, max_iter: int | None = None, n_latents: int | None = None
+    ) -> Fit:
+        """Fit by EM over the rows and publish; ``n_latents`` instead of ``n_components``.
+
+        Called by ``fit``, and with ``max_iter`` for the first batch of a stream.
+        """
+        executor, seed, pilot = self._survey(source)
+        if n_latents is None:
+            n_latents = self._dimension(pilot.total_rows, self.n_features_in_)
+        self.n_components_ = n_latents
+        model = self._model(source.n_features)
+        result = self._climbed(model, source, executor, pilot, self._plan(seed, max_iter))
+        # a first batch need not converge: others follow
+        self._keep(result, source, seed, quiet=max_iter is not None)
+        return result
+
+    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Fit, then the expected latents of the rows."""
+        return self.fit(X, y, sample_weight).transform(X)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from one more batch, of any size.
+
+        While the batches are complete and have at most 2000 columns the moments of all rows are
+        kept, and the result is that of one fit to all of them. From the first batch with missing
+        entries on, or with more columns, stepwise EM is used: earlier batches are slowly
+        forgotten.
 
         Parameters
         ----------
-        X : array-like, sparse matrix, table, path or Dask collection
-            Rows are samples, columns features; NaN or null marks a missing entry.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,) or str, optional
-            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
-            the name of a column, which is then not a feature.
+        X, y, sample_weight
+            As in ``fit``.
 
         Returns
         -------
         self
         """
         self._check_parameters()
-        source = self._open(X, reset=True, weight=sample_weight, min_rows=2)
-        self.__dict__.pop("_moments", None)
-        self._fit_source(source)
+        begun = hasattr(self, "_moments") or hasattr(self, "_schedule")
+        source = self._open(X, reset=not begun, weight=sample_weight)
+        if hasattr(self, "_schedule") or source.n_features > ORDINARY:
+            self._learn_by_em(source, first=not begun)
+            return self
+        try:
+            self._learn_moments(source)
+        except MissingEntries:
+            if begun:
+                self._schedule = self._schedule_of_moments()
+                del self._moments
+            self._learn_by_em(source, first=not begun)
         return self
 
-    @abstractmethod
-    def _fit_source(self, source: Source) -> None: ...
+    def _learn_moments(self, source: Source) -> None:
+        """Add the moments of one more batch, and fit to those of all; for ``partial_fit``."""
+        earlier: SecondMoments | None = getattr(self, "_moments", None)
+        executor = self._executor(source)
+        if earlier is None:
+            batch = second_moments(source, executor)
+        else:
+            batch = executor.map_reduce(SumSquares(earlier.sums.origin), source)
+        if batch.sums.weight == 0:
+            return
+        if earlier is None:
+            self._stream, self._batches = (seed_from(self.random_state), 0), 0
+            self._dtype = source.dtype.name
+        self._batches += 1
+        moments = batch if earlier is None else earlier + batch
+        self._fit_moments_so_far(moments)
+        self._moments = moments
+        self.n_iter_ = self._batches
 
-    def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Fit, then the expected latents of the rows."""
-        return self.fit(X, y, sample_weight).transform(X)
+    def _learn_by_em(self, source: Source, first: bool) -> None:
+        """Learn one more batch by stepwise EM; for ``partial_fit``."""
+        self._holes = True
+        self._learn(source, "n_components", first)
+
+    def _schedule_of_moments(self) -> Stepwise:
+        """The batches so far as stepwise EM would have them; for ``partial_fit``."""
+        model = self._stream_model(self.n_features_in_)
+        rows, weight = compressed(self._moments).both_sides()
+        task = partial(model.expect, model.prepare(self._params), rng=RowKeys(0, 0))
+        stats = task(Block(np.ascontiguousarray(rows), weight=weight))
+        return Stepwise(model.normalised(stats), self._batches)
+
+    # ------------------------------------------------ results
 
     def _publish_params(self) -> None:
+        """Publish what the parameters say, in units of the data."""
         components = self._canonical().components
         scale = components.frame.scale
         self.mean_ = components.frame.leave(components.means[0]).astype(self._dtype)
@@ -137,10 +222,6 @@ class FactorModel(LatentEstimator):
         noise = components.noise[0] * scale**2
         covariance = low_rank(components.loadings, components.noise).covariances[0]
         self._publish_factors(loadings, noise, covariance)
-
-    @abstractmethod
-    def _publish_factors(self, loadings: Array, noise: Array, covariance: Array) -> None:
-        """Publish loadings (D, d), noise variances (D,), posterior covariance (d, d)."""
 
     # ------------------------------------------------ latents
 
@@ -161,7 +242,7 @@ class FactorModel(LatentEstimator):
             (n_samples, n_components, n_components).
         """
         check_is_fitted(self)
-        turn = self._turn()
+        turn = self._latent_turn()
         if not return_cov:
             Z = np.concatenate(self._inferred(X, latents.alone))
             return Z if turn is None else (Z @ turn).astype(Z.dtype)
@@ -177,15 +258,6 @@ class FactorModel(LatentEstimator):
             for one, part in zip(covariances, parts, strict=True)
         ]
         return Z, np.concatenate(each)
-
-    def _turn(self) -> Array | None:
-        """T with published latents z T for canonical ones z; None if they are the same."""
-        return None
-
-    def _unturned(self, Z: Any) -> Array:
-        """Latents given by a user, in canonical coordinates."""
-        Z, turn = self._latent_rows(Z), self._turn()
-        return Z if turn is None else np.linalg.solve(turn.T, Z.T).T
 
     def inverse_transform(self, Z: Any, method: str = "posterior") -> Array:
         """Rows at given latents, without noise.
@@ -207,7 +279,9 @@ class FactorModel(LatentEstimator):
         if method not in self._inverse_methods:
             names = " or ".join(repr(name) for name in self._inverse_methods)
             raise ValueError(f"method must be {names}, got {method!r}")
-        Z = self._unturned(Z)
+        Z, turn = self._latent_rows(Z), self._latent_turn()
+        if turn is not None:
+            Z = np.linalg.solve(turn.T, Z.T).T
         params = self._canonical()
         if method != "posterior":
             Z = factor_use.unshrunk(params, Z)

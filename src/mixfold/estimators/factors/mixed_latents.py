@@ -14,7 +14,7 @@ from mixfold.models.factors import factor_use
 
 
 class MixedLatents(LatentEstimator):
-    """Base of factor models with several components."""
+    """Base of the models whose components have planes of their own, with or without outputs."""
 
     def transform(self, X: Any, per_component: bool = False) -> Array:
         """Expected latents of the rows.

@@ -105,5 +105,5 @@ class MixtureOfFactorAnalyzers(FactorMixture):
     def _noise(self, tied: bool) -> Noise:
         return DiagonalNoise(tied)
 
-    def _published_noise(self, noise: Array) -> Array:
+    def _shape_noise(self, noise: Array) -> Array:
         return noise

@@ -108,5 +108,5 @@ class MixtureOfPPCA(FactorMixture):
     def _noise(self, tied: bool) -> Noise:
         return IsotropicNoise(tied)
 
-    def _published_noise(self, noise: Array) -> Array:
+    def _shape_noise(self, noise: Array) -> Array:
         return noise[:, 0]

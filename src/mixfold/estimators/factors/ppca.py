@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mixfold.contracts import Array, Event, Source
 from mixfold.engine.random import seed_from
-from mixfold.estimators.factors.axis_search import AxisSearch
-from mixfold.estimators.factors.exact_streams import ExactStream
 from mixfold.estimators.factors.factor_model import FactorModel
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
@@ -35,7 +34,7 @@ def _is_share(value: Any) -> bool:
     return real and 0 < float(value) <= 1
 
 
-class PPCA(AxisSearch, ExactStream):
+class PPCA(FactorModel):
     """Probabilistic principal component analysis by maximum likelihood.
 
     The generative model of a row x with d latents z is
@@ -181,78 +180,72 @@ class PPCA(AxisSearch, ExactStream):
         self.time_budget = time_budget
         self.checkpoint = checkpoint
 
-    @property
-    def _uncentred(self) -> bool:  # type: ignore[override]
-        return not self.center
-
-    def _noise(self) -> Noise:
-        return IsotropicNoise()
-
-    # ------------------------------------------------ how many axes
-
-    def _wanted(self, n_rows: int, n_features: int) -> int | Rule:
-        """A number of axes, or the rule that decides it."""
-        if self.n_components is None:
-            return EveryAxis()
-        if isinstance(self.n_components, Integral):
-            return self._checked(int(self.n_components), n_rows, n_features)
-        return dimension_rule(self.n_components)
-
-    def _dimension(self, n_rows: int, n_features: int) -> int:
-        if self.n_components is None:
-            return max(1, min(n_rows, n_features) - 1)
-        wanted = self._wanted(n_rows, n_features)
-        if isinstance(wanted, int):
-            return wanted
-        if not hasattr(self, "_tried"):  # only a search knows
-            raise ValueError(
-                f"n_components={self.n_components!r} cannot be chosen in a stream with missing "
-                "entries or more than 2000 columns; give a whole number"
-            )
-        return int(self._tried)
-
     # ------------------------------------------------ fitting
 
-    def _fit_source(self, source: Source) -> None:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, table, path or Dask collection
+            Rows are samples, columns features; NaN or null marks a missing entry.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or str, optional
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        source = self._open(X, reset=True, weight=sample_weight, min_rows=2)
+        self.__dict__.pop("_moments", None)  # of a stream
         if self.solver != "em":
             try:
-                self._fit_closed(source)
-                return
+                spectrum = self._find_spectrum(source)
             except MissingEntries:
                 if self.solver != "auto":
                     raise ValueError(
                         f"solver={self.solver!r} needs complete data, and X has missing entries; "
                         "use solver='auto' or 'em'"
                     ) from None
+            else:
+                self._publish_spectrum(spectrum)
+                self._warn_about_spectrum(spectrum)
+                return self
         self.solver_ = "em"
         if self.n_components is None or isinstance(self.n_components, Integral):
             self._fit(source)
         else:
-            self._search(source)
+            self._fit(source, n_latents=self._search_dimension(source))
+        return self
 
-    def _fit_closed(self, source: Source) -> None:
+    # ------------------------------------------------ the closed form
+
+    def _find_spectrum(self, source: Source) -> Spectrum:
+        """The principal axes of complete rows, as many as are wanted; called by ``fit``."""
         executor, seed = self._executor(source), seed_from(self.random_state)
         # a file that was not counted may have as many rows as it likes
         n_rows = source.n_samples or source.n_features + 1
-        wanted = self._wanted(n_rows, source.n_features)
+        wanted = self._wanted_axes(n_rows, source.n_features)
         spectrum = principal_axes(
             source, executor, wanted, rng=np.random.default_rng(seed % 2**63), center=self.center,
             solver=self.solver,
         )  # fmt: skip
         self._dtype = source.dtype.name
         self._stream = (seed, 0)
-        self._take_spectrum(spectrum)
-        self._warn(spectrum)
+        return spectrum
 
-    def _take_spectrum(self, spectrum: Spectrum) -> None:
-        """The fit in closed form."""
+    def _publish_spectrum(self, spectrum: Spectrum) -> None:
+        """Publish the fit in closed form; called by ``fit`` and after each batch of a stream."""
         if len(spectrum.values) == 0:
             raise ValueError(
                 f"all rows are the same, so n_components={self.n_components!r} cannot be chosen; "
                 "give a whole number, or other rows"
             )
         if isinstance(self.n_components, Integral):
-            self._checked(len(spectrum.values), spectrum.n_rows, self.n_features_in_)
+            self._check_dimension(len(spectrum.values), spectrum.n_rows, self.n_features_in_)
         self.n_components_ = len(spectrum.values)
         self._holes, self._climb = False, None
         self.__dict__.pop("_schedule", None)
@@ -269,8 +262,8 @@ class PPCA(AxisSearch, ExactStream):
         self.stop_reason_ = "converged" if spectrum.converged else "max_iter"
         self._publish_params()
 
-    def _warn(self, spectrum: Spectrum) -> None:
-        """What a user should know of a fit in closed form."""
+    def _warn_about_spectrum(self, spectrum: Spectrum) -> None:
+        """Warn of axes without noise, or less exact than asked for; called by ``fit``."""
         if self.events_ and len(spectrum.values) < self.n_features_in_:
             warn(self.events_[0].message, DegenerateWarning)
         if not spectrum.converged:
@@ -280,19 +273,110 @@ class PPCA(AxisSearch, ExactStream):
                 ConvergenceWarning,
             )
 
-    def _step(self, source: Source, first: bool) -> None:
-        self.solver_ = "em"
-        super()._step(source, first)
-
-    def _take_moments(self, moments: SecondMoments) -> None:
-        wanted = self._wanted(self.n_features_in_ + 1, self.n_features_in_)
+    def _fit_moments_so_far(self, moments: SecondMoments) -> None:
+        """Fit to all complete rows of a stream; called by ``partial_fit``."""
+        wanted = self._wanted_axes(self.n_features_in_ + 1, self.n_features_in_)
         spectrum = from_moments(moments, wanted, self.center)
         # the first batches may have fewer rows than axes are wanted
-        self._take_spectrum(replace(spectrum, n_rows=max(spectrum.n_rows, len(spectrum.values))))
+        n_rows = max(spectrum.n_rows, len(spectrum.values))
+        self._publish_spectrum(replace(spectrum, n_rows=n_rows))
+
+    def _learn_by_em(self, source: Source, first: bool) -> None:
+        """Learn a batch with missing entries; called by ``partial_fit``."""
+        self.solver_ = "em"
+        super()._learn_by_em(source, first)
+
+    # ------------------------------------------------ how many axes, where entries are missing
+
+    def _search_dimension(self, source: Source) -> int:
+        """The number of axes by fits with EM, which has no spectrum to look at; for ``fit``."""
+        if self.n_components == "mle":
+            raise ValueError(
+                "n_components='mle' needs complete data and a closed form; with missing entries or "
+                "solver='em' use 'bic', a share of the variance, or a whole number"
+            )
+        if self.checkpoint is not None:
+            raise ValueError(
+                f"n_components={self.n_components!r} is searched for by several fits where entries "
+                "are missing, and a checkpoint holds one; leave checkpoint out or give a whole "
+                "number"
+            )
+        most = max(1, min(source.n_samples or source.n_features, source.n_features) - 1)
+        if self.n_components == "bic":
+            return self._find_lowest_bic(source, most)
+        return self._find_fewest_axes(source, most)
+
+    def _fit_silently(self, source: Source, size: int) -> None:
+        """Fit with ``size`` axes; users are warned of the fit that is kept."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            self._fit(source, n_latents=size)
+
+    def _find_lowest_bic(self, source: Source, most: int) -> int:
+        """One more axis at a time until BIC has risen twice in a row."""
+        best, least, rises = 1, np.inf, 0
+        for size in range(1, most + 1):
+            self._fit_silently(source, size)
+            value = self.bic()
+            if value < least:
+                best, least, rises = size, value, 0
+            else:
+                rises += 1
+            if rises == 2:
+                break
+        return best
+
+    def _find_fewest_axes(self, source: Source, most: int) -> int:
+        """The fewest axes that retain the share: doubled until they do, then bisected."""
+        low, high = 0, 1
+        while high < most and not self._retains_share(source, high):
+            low, high = high, min(2 * high, most)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._retains_share(source, middle):
+                high = middle
+            else:
+                low = middle
+        return high
+
+    def _retains_share(self, source: Source, size: int) -> bool:
+        """Whether ``size`` axes hold the share of the variance that is asked for."""
+        self._fit_silently(source, size)
+        return bool(self.explained_variance_ratio_.sum() >= float(self.n_components) - 1e-12)
+
+    # ------------------------------------------------ what the base asks for
+
+    @property
+    def _uncentred(self) -> bool:
+        return not self.center
+
+    def _noise(self) -> Noise:
+        return IsotropicNoise()
+
+    def _wanted_axes(self, n_rows: int, n_features: int) -> int | Rule:
+        """How many axes are asked for, or the rule by which a spectrum decides it."""
+        if self.n_components is None:
+            return EveryAxis()
+        if isinstance(self.n_components, Integral):
+            return self._check_dimension(int(self.n_components), n_rows, n_features)
+        return dimension_rule(self.n_components)
+
+    def _dimension(self, n_rows: int, n_features: int) -> int:
+        """The number of latents of EM, which has no spectrum; called by ``_fit``."""
+        if self.n_components is None:
+            return max(1, min(n_rows, n_features) - 1)
+        wanted = self._wanted_axes(n_rows, n_features)
+        if not isinstance(wanted, int):  # fit searches, a stream cannot
+            raise ValueError(
+                f"n_components={self.n_components!r} cannot be chosen in a stream with missing "
+                "entries or more than 2000 columns; give a whole number"
+            )
+        return wanted
 
     # ------------------------------------------------ results
 
     def _publish_factors(self, loadings: Array, noise: Array, covariance: Array) -> None:
+        """Publish the axes and their variances; called by ``_publish_params``."""
         lengths = np.sqrt((loadings**2).sum(axis=0))
         variance = lengths**2 + noise[0]
         total = variance.sum() + noise[0] * (len(loadings) - len(lengths))
