@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from mixfold.contracts import Array, Block, Pilot
 from mixfold.engine.acceleration import ACCELERATIONS, Acceleration
 from mixfold.engine.loop import Plan
-from mixfold.estimators.mixtures import answers
 from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell import predictions
 from mixfold.estimators.shell.density import DensityEstimator
 from mixfold.estimators.shell.fitting import FITTING_RULES
 from mixfold.estimators.shell.sides import check_labels
@@ -395,15 +395,15 @@ class GaussianPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEsti
 
     def predict(self, X: Any) -> Array:
         """The most probable cluster of each row."""
-        return self._ask(X, answers.labels)
+        return self._ask(X, predictions.labels)
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each cluster for each row, (n_samples, n_clusters)."""
-        return self._ask(X, answers.probabilities)
+        return self._ask(X, predictions.probabilities)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of ``predict_proba``, exact where that underflows."""
-        return self._ask(X, answers.log_probabilities)
+        return self._ask(X, predictions.log_probabilities)
 
     def transform(self, X: Any) -> Array:
         """Expected latents of the rows, averaged over the clusters: (n_samples, n_components).
@@ -431,7 +431,7 @@ class GaussianPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEsti
 
     def score_samples(self, X: Any) -> Array:
         """Log density of each row, with the parameters at their estimates."""
-        return self._stacked(X, partial(answers.log_density, *self._plug_in()))
+        return self._stacked(X, partial(predictions.log_density, *self._plug_in()))
 
     def _plug_in(self) -> tuple[Any, Any]:
         check_is_fitted(self)
@@ -448,7 +448,7 @@ class GaussianPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEsti
                     "give X"
                 )
             return self._total
-        task = partial(answers.block_totals, *self._plug_in())
+        task = partial(predictions.block_totals, *self._plug_in())
         total = np.sum(list(self._rows(X, task, weight=sample_weight)), axis=0)
         if total[1] == 0:
             raise ValueError("X has no row of positive weight")
@@ -525,10 +525,10 @@ class GaussianPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEsti
 def _latents(
     found: Canonical, model: ClusteredProjection, reading: ProjectionReading, block: Block
 ) -> Array:
-    return answers.shaped(found.enter(model.latents(reading, block)), block)
+    return predictions.shaped(found.enter(model.latents(reading, block)), block)
 
 
 def _rebuilt(
     found: Canonical, model: ClusteredProjection, reading: ProjectionReading, block: Block
 ) -> Array:
-    return answers.shaped(found.decode(found.enter(model.latents(reading, block))), block)
+    return predictions.shaped(found.decode(found.enter(model.latents(reading, block))), block)

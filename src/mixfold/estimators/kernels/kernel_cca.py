@@ -19,8 +19,8 @@ from mixfold.estimators.kernels.kernel_views import (
     require_y,
     weights_or_ones,
 )
-from mixfold.estimators.outputs.output_features import output_thin
-from mixfold.estimators.outputs.output_sets import OutputSet, learn_sets
+from mixfold.estimators.kernels.output_features import output_thin
+from mixfold.estimators.kernels.output_sets import OutputSet, learn_sets
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
 from mixfold.estimators.shell.targets import TASKS

@@ -31,9 +31,9 @@ from mixfold.estimators.kernels.kernel_maps import (
     landmarks_are_rows,
 )
 from mixfold.estimators.kernels.kernel_streams import Earlier, is_weightless, learn_batch
-from mixfold.estimators.mixtures.answers import shaped
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, MixfoldEstimator, warn
+from mixfold.estimators.shell.predictions import shaped
 from mixfold.models.factors.spectral_sums import complete_rows
 from mixfold.models.kernels.axes import eigenvectors
 from mixfold.models.kernels.preimage import PreImages, pre_images

@@ -21,9 +21,9 @@ from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.sources import open_source
 from mixfold.engine.sources.targets import OutputSource, sides_beside, split_target
 from mixfold.estimators.kernels.kernel_maps import KERNEL_RULES, KERNELS, check_square, kernel_of
-from mixfold.estimators.mixtures.answers import shaped
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import MixfoldEstimator
+from mixfold.estimators.shell.predictions import shaped
 from mixfold.math.kernels import Kernel
 from mixfold.models.kernels.views import (
     Projection,

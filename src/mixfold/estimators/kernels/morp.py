@@ -22,11 +22,11 @@ from mixfold.estimators.kernels.kernel_views import (
     weights_or_ones,
 )
 from mixfold.estimators.kernels.morp_search import candidates, search
-from mixfold.estimators.mixtures.answers import shaped
-from mixfold.estimators.outputs.output_features import output_features
-from mixfold.estimators.outputs.output_sets import OutputSet, OutputSets, each_of, learn_sets
+from mixfold.estimators.kernels.output_features import output_features
+from mixfold.estimators.kernels.output_sets import OutputSet, OutputSets, each_of, learn_sets
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
+from mixfold.estimators.shell.predictions import shaped
 from mixfold.estimators.shell.targets import TASKS
 from mixfold.math.signs import signs
 from mixfold.models.kernels.morp import FORMS, MorpAxes, check_spanned, inverse_form, max_form

@@ -16,8 +16,8 @@ from mixfold.contracts import Array, Block, Executor, Pilot, Source
 from mixfold.engine.loop import Fit, Plan
 from mixfold.engine.random import RowKeys
 from mixfold.engine.schedules import Accumulated, Stepwise
-from mixfold.estimators.mixtures import answers
 from mixfold.estimators.mixtures.mixture import CANDIDATES, MixtureEstimator
+from mixfold.estimators.shell import predictions
 from mixfold.families.component import ComponentFamily
 from mixfold.math.frame import Frame
 from mixfold.mixing.free import FreeWeights
@@ -218,7 +218,7 @@ class BayesEstimator(MixtureEstimator):
         if model is None or X is None:
             return super()._totals(X, sample_weight)
         point = replace(model, inference=INFERENCES["em"])
-        task = partial(answers.block_totals, point, point.prepare(self._params))
+        task = partial(predictions.block_totals, point, point.prepare(self._params))
         total = np.sum(list(self._rows(X, task, weight=sample_weight)), axis=0)
         return float(total[0]), float(total[1]), float(total[2])
 
@@ -304,7 +304,7 @@ def log_predictive(model: BayesMixture, posteriors: tuple[BayesParams, ...], blo
         np.logaddexp.reduce(_with_size(model, params).log_predictive(params, block), axis=1)
         for params in posteriors
     ]
-    return answers.shaped(np.logaddexp.reduce(logs, axis=0) - np.log(len(logs)), block)
+    return predictions.shaped(np.logaddexp.reduce(logs, axis=0) - np.log(len(logs)), block)
 
 
 def _sum_log_predictive(

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Source
 from mixfold.engine.loop import Plan
-from mixfold.estimators.mixtures import answers
+from mixfold.estimators.shell import predictions
 from mixfold.estimators.shell.columns import column_positions
 from mixfold.estimators.shell.density import DensityEstimator
 from mixfold.estimators.shell.sides import check_labels
@@ -98,15 +98,15 @@ class MixtureEstimator(DensityEstimator):
 
     def predict(self, X: Any) -> Array:
         """The most probable component of each row; missing entries are left out of account."""
-        return self._ask(X, answers.labels)
+        return self._ask(X, predictions.labels)
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each component for each row, (n_samples, n_components)."""
-        return self._ask(X, answers.probabilities)
+        return self._ask(X, predictions.probabilities)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of ``predict_proba``, exact where that underflows."""
-        return self._ask(X, answers.log_probabilities)
+        return self._ask(X, predictions.log_probabilities)
 
     def icl(self, X: Any = None, sample_weight: Any = None) -> float:
         """Integrated completed likelihood: BIC plus twice the entropy of the assignments.

@@ -13,10 +13,10 @@ from mixfold.contracts import Array, Block, Pilot
 from mixfold.engine import loop
 from mixfold.engine.executors.blas import single_threaded_blas
 from mixfold.engine.progress import Progress
-from mixfold.estimators.mixtures.answers import shaped
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
 from mixfold.estimators.shell.fitting import FITTING_RULES, FittingEstimator
+from mixfold.estimators.shell.predictions import shaped
 from mixfold.math.softmax import normalise
 from mixfold.models.factors.spectral import second_moments
 from mixfold.models.factors.spectral_sums import MissingEntries

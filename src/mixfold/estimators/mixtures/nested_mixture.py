@@ -17,7 +17,6 @@ from mixfold.engine import loop
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.progress import Progress
 from mixfold.engine.sources.part import part_of
-from mixfold.estimators.mixtures import answers
 from mixfold.estimators.mixtures.gaussian_mixture import (
     GaussianMixture,
     gaussian_family,
@@ -25,6 +24,7 @@ from mixfold.estimators.mixtures.gaussian_mixture import (
 )
 from mixfold.estimators.mixtures.mixture import CANDIDATES
 from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell import predictions
 from mixfold.estimators.shell.density import DensityEstimator
 from mixfold.estimators.shell.fitting import FITTING_RULES
 from mixfold.families import GAUSSIAN
@@ -380,7 +380,7 @@ class NestedMixture(DensityEstimator):
         It need not be a leaf of the most probable cell. For the probabilities of all leaves, ask
         ``flatten()``.
         """
-        return self._ask(X, answers.labels)
+        return self._ask(X, predictions.labels)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
         """Draw new rows.
@@ -436,14 +436,14 @@ def _labels(model: Mixture, reading: MixtureReading, block: Block, starts: Array
 
 def _probabilities(model: Mixture, reading: MixtureReading, block: Block, starts: Array) -> Array:
     joint = nested.log_cells(model, reading, block, starts)
-    return answers.shaped(normalise(joint)[1], block)
+    return predictions.shaped(normalise(joint)[1], block)
 
 
 def _log_probabilities(
     model: Mixture, reading: MixtureReading, block: Block, starts: Array
 ) -> Array:
     joint = nested.log_cells(model, reading, block, starts)
-    return answers.shaped(joint - normalise(joint)[0][:, None], block)
+    return predictions.shaped(joint - normalise(joint)[0][:, None], block)
 
 
 # ---------------------------------------------------- growing the tree

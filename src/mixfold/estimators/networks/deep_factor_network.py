@@ -19,7 +19,6 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from mixfold.contracts import Array, Block
 from mixfold.engine.progress import Progress
 from mixfold.engine.random import seed_from
-from mixfold.estimators.mixtures.answers import shaped
 from mixfold.estimators.networks.class_labels import (
     ClassPredictionMixin,
     find_class_numbers,
@@ -54,6 +53,7 @@ from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, MixfoldEstimator, warn
 from mixfold.estimators.shell.constraints import check_count
 from mixfold.estimators.shell.fitting import checkpoint_of
+from mixfold.estimators.shell.predictions import shaped
 from mixfold.math.links import LINKS
 from mixfold.models.networks.factorization.model import dense_rows
 from mixfold.models.networks.factorization.use import ResidualSums

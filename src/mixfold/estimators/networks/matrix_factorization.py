@@ -20,12 +20,12 @@ from mixfold.engine.loop import Fit, Plan, fit
 from mixfold.engine.progress import Progress
 from mixfold.engine.sources import open_source
 from mixfold.engine.sources.targets import OutputSource, sides_beside, split_target
-from mixfold.estimators.mixtures.answers import shaped
 from mixfold.estimators.networks import factorization_setup as setup
 from mixfold.estimators.networks.factorization_setup import INITS, SOLVERS
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
 from mixfold.estimators.shell.fitting import FIRST_BATCH_STEPS, FITTING_RULES, FittingEstimator
+from mixfold.estimators.shell.predictions import shaped
 from mixfold.estimators.shell.target_scores import target_score
 from mixfold.estimators.shell.targets import Target, learned
 from mixfold.math.links import LINKS, Link

@@ -14,10 +14,10 @@ from mixfold.contracts import Array, Block
 from mixfold.engine.acceleration import ACCELERATIONS
 from mixfold.engine.loop import Fit, Plan
 from mixfold.estimators.factors.mixed_latents import MixedLatents
-from mixfold.estimators.mixtures import answers as mixture_answers
-from mixfold.estimators.mixtures.answers import shaped
 from mixfold.estimators.outputs.supervised import SUPERVISED_RULES, SupervisedEstimator
 from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell import predictions as mixture_answers
+from mixfold.estimators.shell.predictions import shaped
 from mixfold.estimators.shell.targets import Target, as_target, unknown
 from mixfold.families.factor import FactorFamily
 from mixfold.families.factor.noise import DiagonalNoise, IsotropicNoise, Noise

@@ -12,16 +12,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block, Event
 from mixfold.engine.sources import open_source
-from mixfold.estimators.mixtures import answers
-from mixfold.estimators.mixtures.answers import shaped
 from mixfold.estimators.outputs.supervised import (
     SUPERVISED_RULES,
     SupervisedEstimator,
     weights_or_ones,
 )
 from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell import predictions
 from mixfold.estimators.shell.base import DegenerateWarning, warn
 from mixfold.estimators.shell.output_coding import Coding, class_coding, number_coding
+from mixfold.estimators.shell.predictions import shaped
 from mixfold.estimators.shell.targets import TASKS
 from mixfold.families.factor import FactorFamily, IsotropicNoise
 from mixfold.math.softmax import choose, normalise
@@ -171,7 +171,7 @@ class GaussianOutputEstimator(SupervisedEstimator):
     def score_samples(self, X: Any, y: Any = None) -> Array:
         """Log density of the observed entries of each row, with its known outputs if y is given."""
         if y is None:
-            return self._ask(X, answers.log_density)
+            return self._ask(X, predictions.log_density)
         task = partial(_log_density, *self._joint_reading())
         return np.concatenate(self._map_rows_with_outputs(X, task, y))
 

@@ -10,11 +10,10 @@ from sklearn.utils._set_output import _get_output_config
 from mixfold.contracts import Array, Block
 from mixfold.engine.acceleration import ACCELERATIONS
 from mixfold.engine.loop import Plan
-from mixfold.estimators.mixtures import answers
-from mixfold.estimators.mixtures.answers import shaped
 from mixfold.estimators.outputs.supervised_gaussian import GaussianOutputEstimator
 from mixfold.estimators.shell import constraints as rule
-from mixfold.estimators.shell import latents
+from mixfold.estimators.shell import latents, predictions
+from mixfold.estimators.shell.predictions import shaped
 from mixfold.math.low_rank import low_rank
 from mixfold.math.softmax import normalise
 from mixfold.models.factors import factor_use
@@ -272,11 +271,11 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
 
     def predict_component(self, X: Any) -> Array:
         """The most probable component of each row, from its columns."""
-        return self._ask(X, answers.labels)
+        return self._ask(X, predictions.labels)
 
     def predict_component_proba(self, X: Any) -> Array:
         """Probability of each component for each row, (n_samples, n_components)."""
-        return self._ask(X, answers.probabilities)
+        return self._ask(X, predictions.probabilities)
 
     def transform(self, X: Any, y: Any = None, per_component: bool = False) -> Array:
         """Expected factors of the rows.

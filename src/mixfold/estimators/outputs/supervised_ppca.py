@@ -14,7 +14,6 @@ from mixfold.engine.acceleration import ACCELERATIONS
 from mixfold.engine.executors.features import FeatureExecutor
 from mixfold.engine.loop import Plan
 from mixfold.engine.random import seed_from
-from mixfold.estimators.mixtures.answers import shaped
 from mixfold.estimators.outputs.feature_coordinates import (
     FEATURE_RULES,
     KernelFeatures,
@@ -30,6 +29,7 @@ from mixfold.estimators.outputs.supervised import weights_or_ones
 from mixfold.estimators.outputs.supervised_gaussian import GaussianOutputEstimator
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import latents
+from mixfold.estimators.shell.predictions import shaped
 from mixfold.math.low_rank import low_rank
 from mixfold.models.factors import factor_use
 from mixfold.models.factors.spectral_sums import MissingEntries

@@ -14,7 +14,7 @@ from mixfold.contracts import Array, Executor, Pilot, Source
 from mixfold.engine.acceleration import ACCELERATIONS, Acceleration
 from mixfold.engine.loop import Fit, Plan
 from mixfold.engine.random import RowKeys, seed_from
-from mixfold.estimators.mixtures import answers
+from mixfold.estimators.shell import predictions
 from mixfold.estimators.shell.base import warn
 from mixfold.estimators.shell.constraints import check_count
 from mixfold.estimators.shell.fitting import FIRST_BATCH_STEPS, FittingEstimator
@@ -99,7 +99,7 @@ class DensityEstimator(DensityMixin, FittingEstimator):
 
     def score_samples(self, X: Any) -> Array:
         """Log density of the observed entries of each row."""
-        return self._ask(X, answers.log_density)
+        return self._ask(X, predictions.log_density)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean log-likelihood per row (per unit of weight)."""
@@ -119,7 +119,9 @@ class DensityEstimator(DensityMixin, FittingEstimator):
                 )
             return self._total
         model, reading = self._reading()
-        parts = self._rows(X, partial(answers.block_totals, model, reading), weight=sample_weight)
+        parts = self._rows(
+            X, partial(predictions.block_totals, model, reading), weight=sample_weight
+        )
         total = np.sum([part for part in parts], axis=0)
         if total[1] == 0:
             raise ValueError("X has no row of positive weight with an observed entry")

@@ -10,9 +10,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mixfold.contracts import Array, Block, Pilot
-from mixfold.estimators.mixtures.answers import shaped
 from mixfold.estimators.shell.base import warn
 from mixfold.estimators.shell.density import DensityEstimator
+from mixfold.estimators.shell.predictions import shaped
 from mixfold.families.factor import FactorFamily
 from mixfold.models.factors import factor_use
 from mixfold.models.factors.factor_use import RECONSTRUCTIONS, Inferred

@@ -1,4 +1,4 @@
-"""What is asked of a fitted mixture, block by block."""
+"""Predictions and scores of a mixture, one block of rows at a time."""
 
 from __future__ import annotations
 
