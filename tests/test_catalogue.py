@@ -47,3 +47,14 @@ def test_editors_and_type_checkers_are_told_the_same() -> None:
 
 def test_files_may_name_what_can_be_saved() -> None:
     assert set(store.ESTIMATORS) == set(ENTRIES) - {"MixtureSearch"}
+
+
+def test_every_base_class_serves_several_public_estimators() -> None:
+    """What one estimator alone needs stands in its own file, where it is read."""
+    served: dict[type, list[str]] = {}
+    for entry in CATALOGUE:
+        for base in entry.load().__mro__[1:]:
+            if base.__module__.startswith("mixfold."):
+                served.setdefault(base, []).append(entry.estimator)
+    lonely = {base.__name__: names for base, names in served.items() if len(names) == 1}
+    assert lonely == {}
