@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -43,6 +44,13 @@ def test_no_words_at_all_shows_the_help(run: Run) -> None:
     outcome = run()
     assert outcome.code == 2
     assert "Usage" in outcome.out + outcome.err
+
+
+def test_the_help_of_fit_fits_on_a_screen() -> None:
+    words = [sys.executable, "-m", "mixfold", "fit", "--help"]
+    narrow = {**os.environ, "COLUMNS": "80", "TERMINAL_WIDTH": "80"}
+    output = subprocess.run(words, capture_output=True, text=True, check=True, env=narrow).stdout
+    assert len(output.splitlines()) <= 40
 
 
 def test_models_are_listed_by_subject(run: Run) -> None:

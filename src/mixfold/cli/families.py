@@ -14,9 +14,7 @@ FamilyOption = Annotated[
     typer.Option(
         _HINT,
         metavar="NAME[=COLUMNS]",
-        help="For the model [bold]mixture[/bold]: the family of all columns, for example poisson, "
-        "or one family for each group of them, for example --family full=height,weight --family "
-        "poisson=visits.",
+        help="Of the model mixture: poisson, or full=height,weight, repeated.",
     ),
 ]
 

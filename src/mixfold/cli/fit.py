@@ -16,7 +16,6 @@ from mixfold.cli.families import FamilyOption, family_parameter
 from mixfold.cli.layers import LayersOption, check_layers, parse_layers
 from mixfold.cli.options import (
     ColumnsOption,
-    DataArgument,
     QuietOption,
     SeedOption,
     split_columns,
@@ -35,9 +34,14 @@ from mixfold.contracts import Source
 
 
 def fit(
-    file: DataArgument,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", exists=True, help="A table (Parquet, CSV, npy, a folder) or texts."
+        ),
+    ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="The model file to write, for example m.mixfold.")
+        Path, typer.Option("--out", "-o", metavar="FILE", help="Model file, as groups.mixfold.")
     ],
     model: Annotated[
         str,
@@ -45,8 +49,8 @@ def fit(
             "--model",
             "-m",
             metavar="NAME",
-            help="What to fit, for example kmeans, ppca or lda; [bold]mixfold models[/bold] lists "
-            "all.",
+            show_default=False,
+            help="What to fit; see [bold]mixfold models[/bold].",
         ),
     ] = "gaussian-mixture",
     components: Annotated[
@@ -55,8 +59,8 @@ def fit(
             "--components",
             "-k",
             min=1,
-            help="Number of groups; of models without groups, such as ppca or lda, that of factors "
-            "or topics. Default: the model's.",
+            metavar="N",
+            help="Groups, or factors, or topics.",
         ),
     ] = None,
     factors: Annotated[
@@ -65,8 +69,8 @@ def fit(
             "--factors",
             "-d",
             min=0,
-            help="Number of factors in each group, for the mixtures that have them; of pcp, that "
-            "of topics.",
+            metavar="N",
+            help="Factors in each group.",
         ),
     ] = None,
     layers: LayersOption = None,
@@ -76,8 +80,7 @@ def fit(
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="A parameter of the model, for example covariance_type=diag. May be repeated; "
-            "an unknown name lists the valid ones.",
+            help="A parameter, as covariance_type=diag; an unknown name lists them.",
         ),
     ] = None,
     columns: ColumnsOption = None,
@@ -86,8 +89,7 @@ def fit(
         typer.Option(
             "--weights",
             metavar="COLUMN",
-            help="A column (of an .npz file, an array) that says how often each row counts; it "
-            "is not fitted.",
+            help="How often each row counts.",
         ),
     ] = None,
     target: Annotated[
@@ -95,9 +97,7 @@ def fit(
         typer.Option(
             "--target",
             metavar="COLUMN",
-            help="The column to be predicted, for the models that have one: classes (text, empty "
-            "where unknown, or whole numbers, -1 or empty where unknown) or numbers (empty where "
-            "unknown).",
+            help="The column to be predicted; empty or -1 where it is unknown.",
         ),
     ] = None,
     stop_words: StopWordsOption = None,
@@ -109,11 +109,8 @@ def fit(
 ) -> None:
     """Fit a model to a table, or to texts, and write it to a file.
 
-    Texts become counts of words; the model file remembers the words.
-
-    Example: [bold]mixfold fit table.parquet --components 8 --out groups.mixfold[/bold]
-
-    Example: [bold]mixfold fit letters/ --model lda --components 20 --out topics.mixfold[/bold]
+    [bold]mixfold fit table.csv --components 8 --out groups.mixfold[/bold]
+    [bold]mixfold fit letters/ --model lda --components 20 --out topics.mixfold[/bold]
     """
     entry = find_model(model)
     check_output(out, suffixes=())

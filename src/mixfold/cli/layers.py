@@ -15,8 +15,8 @@ LayersOption = Annotated[
     str | None,
     typer.Option(
         _HINT,
-        metavar="NUMBERS",
-        help="Units of each layer of a stack, from the data up, for example 100,50.",
+        metavar="N,N",
+        help="Units of each layer, as 100,50.",
     ),
 ]
 

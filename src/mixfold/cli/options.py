@@ -37,8 +37,8 @@ ColumnsOption = Annotated[
     str | None,
     typer.Option(
         "--columns",
-        help="Columns to use, by name, separated by commas. Default: all of them when fitting, "
-        "the model's own afterwards.",
+        metavar="NAMES",
+        help="Columns to use, as height,weight.",
     ),
 ]
 KeepOption = Annotated[
@@ -51,7 +51,7 @@ KeepOption = Annotated[
 ]
 SeedOption = Annotated[
     int | None,
-    typer.Option("--seed", min=0, help="Makes every random choice repeatable."),
+    typer.Option("--seed", min=0, metavar="N", help="Repeats every random choice."),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, no summary.")]
 

@@ -21,9 +21,7 @@ StopWordsOption = Annotated[
     typer.Option(
         "--stop-words",
         metavar="WHICH",
-        help="Of texts: words to leave out, [bold]english[/bold] (the default; common English "
-        "ones), [bold]none[/bold], a text file that lists them, or several: "
-        "[bold]english,more.txt[/bold].",
+        help="Texts: english, none, a file.",
     ),
 ]
 MinDfOption = Annotated[
@@ -31,8 +29,8 @@ MinDfOption = Annotated[
     typer.Option(
         "--min-df",
         min=1,
-        metavar="DOCUMENTS",
-        help=f"Of texts: leave words out that are in fewer documents. Default: {_MIN_DF}.",
+        metavar="N",
+        help=f"Texts: least documents of a word ({_MIN_DF}).",
     ),
 ]
 MaxFeaturesOption = Annotated[
@@ -40,15 +38,13 @@ MaxFeaturesOption = Annotated[
     typer.Option(
         "--max-features",
         min=1,
-        metavar="WORDS",
-        help=f"Of texts: keep at most so many words, the most frequent. Default: {_MAX_FEATURES}.",
+        metavar="N",
+        help=f"Texts: words at most ({_MAX_FEATURES}).",
     ),
 ]
 EncodingOption = Annotated[
     str | None,
-    typer.Option(
-        "--encoding", metavar="NAME", help="Of texts: how they are written. Default: utf-8."
-    ),
+    typer.Option("--encoding", metavar="NAME", help="Texts: encoding (utf-8)."),
 ]
 
 
