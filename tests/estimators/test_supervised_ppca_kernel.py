@@ -20,7 +20,7 @@ from mixfold import SupervisedPPCA
 from mixfold.contracts import Array
 from mixfold.engine.executors import ThreadExecutor
 from mixfold.engine.sources import open_source
-from mixfold.estimators.outputs import feature_coordinates
+from mixfold.estimators.outputs import kernel_features
 
 RNG = np.random.default_rng(0)
 X, NEW = (RNG.normal(np.array([0.5, -1.0, 2.0]), size=(n, 3)) for n in (60, 15))
@@ -227,7 +227,7 @@ def test_coordinates_that_are_not_kept_are_mapped_at_each_visit(
     weight = RNG.random(60) + 0.5
     settings = {"landmarks": 20, "random_state": 0, **RBF}
     kept = SupervisedPPCA(2, **settings).fit(X, y, sample_weight=weight)
-    monkeypatch.setattr(feature_coordinates, "_KEPT", 0)
+    monkeypatch.setattr(kernel_features, "_KEPT", 0)
     model = SupervisedPPCA(2, **settings).fit(X, y, sample_weight=weight)
     np.testing.assert_allclose(model.predict_proba(NEW), kept.predict_proba(NEW), rtol=1e-6)
     assert model.lower_bound_ == pytest.approx(kept.lower_bound_, rel=1e-9)
@@ -250,7 +250,7 @@ class Watched(ThreadExecutor):
 
 
 def test_rows_are_mapped_where_they_are_visited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feature_coordinates, "_KEPT", 0)
+    monkeypatch.setattr(kernel_features, "_KEPT", 0)
     executor = Watched()
     model = SupervisedPPCA(2, executor=executor, **RBF).fit(X, half_known(REAL))
     model.predict(NEW)
@@ -410,7 +410,9 @@ def test_there_is_no_way_back_to_rows() -> None:
         assert hasattr(SupervisedPPCA(2), name)
         with pytest.raises(AttributeError, match=name) as told:
             getattr(model, name)
-        assert "no way back to rows. Use kernel=None" in str(told.value.__cause__)
+        assert "rows cannot be reconstructed or imputed. Use kernel=None" in str(
+            told.value.__cause__
+        )
 
 
 def test_missing_entries_are_refused() -> None:

@@ -16,9 +16,9 @@ from mixfold.engine.acceleration import ACCELERATIONS, Acceleration
 from mixfold.engine.loop import Plan
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import predictions
+from mixfold.estimators.shell.component_labels import check_labels
 from mixfold.estimators.shell.density import DensityEstimator
 from mixfold.estimators.shell.fitting import FITTING_RULES
-from mixfold.estimators.shell.sides import check_labels
 from mixfold.mixing.dirichlet import SymmetricDirichlet
 from mixfold.models.mixtures.merge_split import IN_USE
 from mixfold.models.mixtures.starts import STARTS

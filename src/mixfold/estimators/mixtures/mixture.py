@@ -13,8 +13,8 @@ from mixfold.contracts import Array, Source
 from mixfold.engine.loop import Plan
 from mixfold.estimators.shell import predictions
 from mixfold.estimators.shell.columns import column_positions
+from mixfold.estimators.shell.component_labels import check_labels
 from mixfold.estimators.shell.density import DensityEstimator
-from mixfold.estimators.shell.sides import check_labels
 from mixfold.models.mixtures.mixture import Mixture
 
 # starts that are compared on the pilot: four of each kind

@@ -14,7 +14,7 @@ from mixfold.engine.acceleration import ACCELERATIONS
 from mixfold.engine.executors.features import FeatureExecutor
 from mixfold.engine.loop import Plan
 from mixfold.engine.random import seed_from
-from mixfold.estimators.outputs.feature_coordinates import (
+from mixfold.estimators.outputs.kernel_features import (
     FEATURE_RULES,
     KernelFeatures,
     check_complete,

@@ -15,8 +15,8 @@ import numpy as np
 
 from mixfold.contracts import Array, Block
 from mixfold.families.component import Scores, dense_rows
-from mixfold.families.factor import complete, holed
-from mixfold.families.factor.holed import HoledRows
+from mixfold.families.factor import complete, incomplete
+from mixfold.families.factor.incomplete import IncompleteRows
 from mixfold.families.factor.lift import can_lift
 from mixfold.families.factor.reading import FactorReading, read
 from mixfold.families.factor.records import FactorParams, FactorSums, moved
@@ -38,7 +38,7 @@ class Work:
     whole: Array
     latents: Array
     lacking: Array
-    rows: HoledRows | None
+    rows: IncompleteRows | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class FactorFamily(FactorSteps):
         out[whole], latents = complete.careful_scores(U[whole], reading)
         rows = None
         if lacking.size:
-            out[lacking], rows = holed.holed_scores(U[lacking], reading)
+            out[lacking], rows = incomplete.incomplete_scores(U[lacking], reading)
         return Scores(out, Work(U, whole, latents, lacking, rows))
 
     def moments(self, scores: Scores, resp: Array, reading: FactorReading) -> FactorSums:
@@ -102,7 +102,7 @@ class FactorFamily(FactorSteps):
                 "a row has missing entries, and the model was told that there are none; "
                 "begin the fit with the rows that have some"
             )
-        return sums + holed.holed_sums(work.rows, resp[work.lacking], reading)
+        return sums + incomplete.incomplete_sums(work.rows, resp[work.lacking], reading)
 
     def about_frame(self, moments: FactorSums) -> FactorSums:
         return moved(moments, np.zeros_like(moments.origin))

@@ -16,7 +16,7 @@ import numpy as np
 
 from mixfold.contracts import Array, Block
 from mixfold.families.component import dense_rows
-from mixfold.families.factor.holed import HoledRows, holed_sums
+from mixfold.families.factor.incomplete import IncompleteRows, incomplete_sums
 from mixfold.families.factor.lift import can_lift
 from mixfold.families.factor.reading import FactorReading, in_data_units
 from mixfold.families.factor.records import FactorSums, Latents, no_latents
@@ -76,17 +76,17 @@ def _split_sums(block: Block, reading: FactorReading, beliefs: Sequence[Inferenc
         rows = Block(block.X[np.flatnonzero(which)], complete=complete)
         some = [belief.part(which) for belief in beliefs]
         parts += [given_sums(rows, reading, some)] if complete else [
-            _holed(rows, reading, belief) for belief in some
+            _incomplete_row_sums(rows, reading, belief) for belief in some
         ]  # fmt: skip
     return reduce(add, parts)
 
 
-def _holed(block: Block, reading: FactorReading, belief: Inference) -> FactorSums:
+def _incomplete_row_sums(block: Block, reading: FactorReading, belief: Inference) -> FactorSums:
     U = reading.frame.enter(dense_rows(block.X))
     shape = (*belief.means.shape, belief.means.shape[-1])
     covariances = pack(np.broadcast_to(belief.covariances, shape))
-    rows = HoledRows(U, (~np.isnan(U)).astype(float), belief.means, covariances)
-    return holed_sums(rows, belief.resp, reading)
+    rows = IncompleteRows(U, (~np.isnan(U)).astype(float), belief.means, covariances)
+    return incomplete_sums(rows, belief.resp, reading)
 
 
 def _dense(

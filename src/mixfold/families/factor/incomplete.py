@@ -18,7 +18,7 @@ from mixfold.math.symmetric import LOG_2PI, unpack
 
 
 @dataclass(frozen=True, slots=True)
-class HoledRows:
+class IncompleteRows:
     """Rows in frame coordinates with what was inferred of them.
 
     ``mask`` (n, D) is 1 where an entry is seen; ``z`` (n, K, d) and packed ``covariance``
@@ -35,12 +35,12 @@ class HoledRows:
         return np.where(self.mask > 0, self.U - mean, 0.0)
 
 
-def holed_scores(U: Array, reading: FactorReading) -> tuple[Array, HoledRows]:
+def incomplete_scores(U: Array, reading: FactorReading) -> tuple[Array, IncompleteRows]:
     """Log densities (n, K) of the seen entries."""
     K, _, d = reading.shape
     mask = (~np.isnan(U)).astype(float)
     pairs = d * (d + 1) // 2
-    rows = HoledRows(U, mask, np.empty((len(U), K, d)), np.empty((len(U), K, pairs)))
+    rows = IncompleteRows(U, mask, np.empty((len(U), K, d)), np.empty((len(U), K, pairs)))
     out = np.empty((len(U), K))
     common = LOG_2PI + 2 * reading.frame.log_scale
     for k in range(K):
@@ -48,7 +48,7 @@ def holed_scores(U: Array, reading: FactorReading) -> tuple[Array, HoledRows]:
     return out, rows
 
 
-def _one(rows: HoledRows, reading: FactorReading, k: int) -> Array:
+def _one(rows: IncompleteRows, reading: FactorReading, k: int) -> Array:
     """Posteriors under component k, written into ``rows``; ln|M| plus the quadratic form."""
     loadings, precision = reading.loadings[k], 1 / reading.noise[k]
     row, column = np.triu_indices(loadings.shape[1])
@@ -62,7 +62,7 @@ def _one(rows: HoledRows, reading: FactorReading, k: int) -> Array:
     return np.asarray(log_det + (left**2) @ precision + (z**2).sum(axis=1))
 
 
-def holed_sums(rows: HoledRows, resp: Array, reading: FactorReading) -> FactorSums:
+def incomplete_sums(rows: IncompleteRows, resp: Array, reading: FactorReading) -> FactorSums:
     """Statistics for weighted responsibilities (n, K)."""
     K, D, d = reading.shape
     first, squares, cross = np.empty((K, D)), np.empty((K, D)), np.empty((K, D, d))

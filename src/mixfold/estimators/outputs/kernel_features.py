@@ -48,8 +48,8 @@ def has_columns(estimator: Any) -> bool:
     if not uses_kernel(estimator.kernel):
         return True
     raise AttributeError(
-        f"{type(estimator).__name__} with kernel={estimator.kernel!r} models features of the rows, "
-        "which are nobody's columns: there is no way back to rows. Use kernel=None for that"
+        f"{type(estimator).__name__} with kernel={estimator.kernel!r} lives in the feature space "
+        "of the kernel, so rows cannot be reconstructed or imputed. Use kernel=None for that"
     )
 
 

@@ -1,4 +1,4 @@
-"""Checks of what stands beside the rows: labels."""
+"""Checks of component labels given beside the rows."""
 
 from __future__ import annotations
 
