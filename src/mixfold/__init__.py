@@ -7,12 +7,14 @@ of a cluster start quickly.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
 from mixfold.catalogue import ENTRIES
 
 # for type checkers and editors; a test compares it with the catalogue
+TYPE_CHECKING = False  # as that of typing, which takes longer to import than all of this
 if TYPE_CHECKING:
+    from typing import Any
+
     from mixfold.estimators.factors.factor_analysis import FactorAnalysis as FactorAnalysis
     from mixfold.estimators.factors.gaussian_pcp import GaussianPCP as GaussianPCP
     from mixfold.estimators.factors.mixture_of_factor_analyzers import (

@@ -7,10 +7,13 @@ nothing else, and the command line offers the models that have a command.
 from __future__ import annotations
 
 import importlib
-from typing import Any, NamedTuple
+
+TYPE_CHECKING = False  # as that of typing, which takes longer to import than all of this
+if TYPE_CHECKING:
+    from typing import Any
 
 
-class Entry(NamedTuple):
+class Entry:
     """A public estimator, where it lives, and how the command line calls its sizes.
 
     Attributes
@@ -44,19 +47,28 @@ class Entry(NamedTuple):
         Whether a model file can hold it.
     """
 
-    estimator: str
-    module: str
-    command: str = ""
-    group: str = ""
-    summary: str = ""
-    size: str = "n_components"
-    factors: str = ""
-    family: str = ""
-    layers: str = ""
-    target: bool = False
-    unlabelled: bool = False
-    words: bool = False
-    stored: bool = True
+    def __init__(
+        self,
+        estimator: str,
+        module: str,
+        command: str = "",
+        group: str = "",
+        summary: str = "",
+        *,
+        size: str = "n_components",
+        factors: str = "",
+        family: str = "",
+        layers: str = "",
+        target: bool = False,
+        unlabelled: bool = False,
+        words: bool = False,
+        stored: bool = True,
+    ) -> None:
+        self.estimator, self.module, self.command = estimator, module, command
+        self.group, self.summary, self.size = group, summary, size
+        self.factors, self.family, self.layers = factors, family, layers
+        self.target, self.unlabelled, self.words = target, unlabelled, words
+        self.stored = stored
 
     @property
     def home(self) -> str:
