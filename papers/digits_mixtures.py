@@ -16,8 +16,8 @@ from mixfold.families import GAUSSIAN
 from mixfold.math.frame import plain_frame
 from mixfold.math.seeding import lloyd
 from mixfold.math.softmax import normalise
-from mixfold.models.mixtures.framed import FramedMixture
-from mixfold.models.mixtures.given import Given
+from mixfold.models.mixtures.fixed_frame import FramedMixture
+from mixfold.models.mixtures.given_start import GivenStart
 from mixfold.models.mixtures.mixture import MixtureParams, MixtureStats
 from papers.frame.checks import check_growth
 from papers.frame.data import load_arrays
@@ -77,11 +77,11 @@ def find_kmeans_means(X: Array, K: int, rng: np.random.Generator) -> Array:
     return lloyd(X, np.ones(len(X)), centres, LLOYD_STEPS)[1]
 
 
-def make_start(X: Array, K: int, means: Means, rng: np.random.Generator) -> Given:
+def make_start(X: Array, K: int, means: Means, rng: np.random.Generator) -> GivenStart:
     """Proportions that differ a little, some means, and twice the variance of all images."""
     proportions = SPREAD + rng.random(K)
     variances = np.maximum(2 * X.var(axis=0), FLOOR)
-    return Given(proportions / proportions.sum(), means(X, K, rng), np.tile(variances, (K, 1)))
+    return GivenStart(proportions / proportions.sum(), means(X, K, rng), np.tile(variances, (K, 1)))
 
 
 @dataclass(frozen=True)
@@ -96,10 +96,10 @@ class PlainMixture(FramedMixture):
         return Update(MixtureParams(self.mixing.posterior(stats.counts), components))
 
 
-def make_model(K: int, given: Given | None = None) -> PlainMixture:
+def make_model(K: int, given: GivenStart | None = None) -> PlainMixture:
     """Diagonal Gaussians in the units of the data, so that the floor is a variance there."""
     family = GAUSSIAN["diag"](floor=FLOOR)
-    return PlainMixture(K, family, given=given or Given(), frame=plain_frame(PIXELS))
+    return PlainMixture(K, family, given=given or GivenStart(), frame=plain_frame(PIXELS))
 
 
 def run_em(X: Array, K: int, means: Means, rng: np.random.Generator, n_steps: int) -> Fit:

@@ -106,7 +106,7 @@ def run_em_steps(X: Array, steps: Iterable[int], seed: int, points: Array) -> li
     kernel, executor = RbfKernel(GAMMA), ThreadExecutor(1)
     gram = CentredGram(Gram(X, kernel, executor, 1e9))
     model = KernelEM(gram, AXES, NOISE, gram.trace(), len(X) - 1)
-    start = model.started(np.random.default_rng(seed).standard_normal((len(X), AXES)))
+    start = model.start_from_latents(np.random.default_rng(seed).standard_normal((len(X), AXES)))
     asked, found = set(steps), {0: start}
 
     def watch(state: Climb) -> None:

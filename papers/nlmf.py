@@ -169,7 +169,7 @@ def measure_model(model: Any, tests: Tests) -> Outcome:
 
 def measure_seen_error(model: Any, train: Labelled) -> float | None:
     """Share of training digits that the classifier misses by the sources that saw their label."""
-    from mixfold.math.links import LINKS
+    from mixfold.math.link_functions import LINKS
     from mixfold.models.networks.factorization.codes import codes
     from mixfold.models.networks.factorization.records import Layer
 

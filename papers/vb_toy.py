@@ -83,7 +83,9 @@ def update_priors(posed: variational_mixtures.Problem, params: BayesParams) -> B
     prior = replace(after, degrees=before.degrees, scatter=after.scatter * ratio)
     learner = SymmetricDirichlet(ALPHA, learn_alpha=True, hyper=None)
     return replace(
-        params, prior=prior, mixing=replace(params.mixing, alpha=learner.learned(params.mixing))
+        params,
+        prior=prior,
+        mixing=replace(params.mixing, alpha=learner.update_alpha(params.mixing)),
     )
 
 

@@ -8,6 +8,9 @@ Use
     python tools/golden.py write after.npz     # after it, on the same machine
     python tools/golden.py compare before.npz after.npz
 
+    python tools/golden.py save FOLDER         # by an earlier version: a model file per estimator
+    python tools/golden.py load FOLDER         # by this one: the files load, and answer the same
+
 ``write`` fits every estimator, and its variants below, to small tables: complete, with missing
 entries, sparse, partly labelled, weighted, whichever it takes. It stores the signature, every
 fitted attribute, what every public method answers about new rows, a fit that was interrupted and
@@ -389,6 +392,57 @@ def compare(one: Path, other: Path, pattern: str, most: int) -> int:
     return int(bool(different))
 
 
+def save(folder: Path, pattern: str) -> None:
+    """Write a model file of every estimator and table, and what each answers about new rows."""
+    folder.mkdir(parents=True, exist_ok=True)
+    said: dict[str, np.ndarray] = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for number, (name, settings) in enumerate(chosen(pattern)):
+            kind, options = (
+                getattr(mixfold, name),
+                {**BRIEF[name][0], **settings, "random_state": 0},
+            )
+            for table, (X, y, more) in tables(name).items():
+                model = attempt(lambda k=kind, o=options, X=X, y=y, m=more: k(**o).fit(X, y, **m))
+                if isinstance(model, str):
+                    continue
+                file = f"{name}-{number}-{table.replace(' ', '-')}.mixfold"
+                if not isinstance(attempt(lambda m=model, f=file: m.save(folder / f)), str):
+                    loaded = mixfold.load(folder / file)
+                    said.update(flatten(answers(loaded, X[::-1][:12], None), f"{file} | "))
+    np.savez_compressed(folder / "answers.npz", **said)
+    print(f"wrote {len(list(folder.glob('*.mixfold')))} files to {folder}")
+
+
+def load(folder: Path, pattern: str, most: int) -> int:
+    """Load the files of ``save``, and compare what they answer now with what they did."""
+    different, count, now = [], 0, {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for path in sorted(folder.glob("*.mixfold")):
+            name, _, table = path.stem.split("-", 2)
+            if not fnmatch(name, pattern):
+                continue
+            count += 1
+            X = tables(name)[table.replace("-", " ")][0]
+            model = attempt(lambda path=path: mixfold.load(path))
+            if isinstance(model, str):
+                different.append((path.name, model))
+            else:
+                now.update(flatten(answers(model, X[::-1][:12], None), f"{path.name} | "))
+    with np.load(folder / "answers.npz") as before:
+        for key in (k for k in before.files if fnmatch(k.split("-")[0], pattern)):
+            if key in now and (reason := difference(before[key], now[key])):
+                different.append((key, reason))
+            elif key not in now:
+                different.append((key, "is not answered any more"))
+    for key, reason in different[:most]:
+        print(f"{key}: {reason}")
+    print(f"{count} files, {len(now)} answers, {len(different)} differences")
+    return int(bool(different))
+
+
 def difference(a: np.ndarray, b: np.ndarray) -> str:
     """What is not the same in two values, in words; empty if they are the same bits."""
     if a.dtype != b.dtype or a.shape != b.shape:
@@ -412,13 +466,23 @@ def main(argv: list[str] | None = None) -> int:
     two.add_argument("before", type=Path)
     two.add_argument("after", type=Path)
     two.add_argument("--most", type=int, default=40, help="how many differences are listed")
-    for step in (one, two):
+    three = steps.add_parser("save")
+    three.add_argument("path", type=Path)
+    four = steps.add_parser("load")
+    four.add_argument("path", type=Path)
+    four.add_argument("--most", type=int, default=40, help="how many differences are listed")
+    for step in (one, two, three, four):
         step.add_argument("--only", default="*", metavar="PATTERN", help="names of estimators")
-    told = parser.parse_args(argv)
-    if told.step == "write":
-        write(told.path, told.only)
+    given = parser.parse_args(argv)
+    if given.step == "write":
+        write(given.path, given.only)
         return 0
-    return compare(told.before, told.after, told.only, told.most)
+    if given.step == "save":
+        save(given.path, given.only)
+        return 0
+    if given.step == "load":
+        return load(given.path, given.only, given.most)
+    return compare(given.before, given.after, given.only, given.most)
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ def derive_seed(*key: int) -> int:
 
 def map_on_cores(function: Callable[..., T], tasks: Sequence[tuple[Any, ...]]) -> Iterator[T]:
     """Call ``function(*task)`` for each task on all cores; results keep the order of the tasks."""
-    from joblib import Parallel, delayed  # type: ignore[import-untyped]
+    from joblib import Parallel, delayed
 
     jobs = min(available_cores(), len(tasks))
     results: Iterator[T] = Parallel(jobs, return_as="generator", batch_size=1)(

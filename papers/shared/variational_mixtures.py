@@ -66,7 +66,7 @@ class PrintedSticks(StickBreaking):
         total = state.first + state.second
         return _compute_log_weights(np.log(state.first / total), np.log(state.second / total))
 
-    def expected(self, state: StickWeights) -> Array:
+    def expected_log_weights(self, state: StickWeights) -> Array:
         both = psi(state.first + state.second)
         return _compute_log_weights(psi(state.first) - both, psi(state.second) - both)
 
@@ -137,7 +137,7 @@ def pose_problem(X: Array, K: int, mixing: Mixing[Any], precision: float, seed: 
 
 
 def _make_rules(plan: Plan) -> Rules:
-    return Rules(plan.tol, plan.max_iter, None, float("inf"))
+    return Rules(plan.tol, plan.max_iter, None)
 
 
 def fit(X: Array, K: int, rule: str, alpha: float, precision: float, seed: int) -> Ended:

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from mixfold.models.mixtures.given import Given
+from mixfold.models.mixtures.given_start import GivenStart
 from papers import digits_mixtures
 from papers.frame.run import show_nothing
 from papers.frame.table import Cell, Table
@@ -61,7 +61,7 @@ def small(folder: Path) -> Table:
     return _small(folder, 0, SMALL)
 
 
-def _by_hand(X: np.ndarray, given: Given, n_steps: int) -> list[float]:
+def _by_hand(X: np.ndarray, given: GivenStart, n_steps: int) -> list[float]:
     """EM of diagonal Gaussians, written out: log p before each step and after the last."""
     weights, means, variances = given.weights, given.means, given.covariances
     trace = []

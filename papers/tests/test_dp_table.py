@@ -53,7 +53,7 @@ def test_sticks_as_printed_are_all_random() -> None:
     np.testing.assert_allclose(state.second, second)
     broken, left = psi(first) - psi(first + second), psi(second) - psi(first + second)
     expected = [broken[k] + left[:k].sum() for k in range(4)]
-    np.testing.assert_allclose(mixing.expected(state), expected, rtol=1e-12)
+    np.testing.assert_allclose(mixing.expected_log_weights(state), expected, rtol=1e-12)
     divergence = np.sum(
         betaln(1, alpha) - betaln(first, second) + counts * broken + (second - alpha) * left
     )
@@ -68,8 +68,8 @@ def test_the_printed_rule_tends_to_dirichlet_weights_of_alpha_k(points: np.ndarr
     """As alpha grows, up to a constant: why Yu (2006) saw no effect of alpha."""
     counts = np.random.default_rng(0).dirichlet(np.ones(6)) * 250
     printed, plain = variational_mixtures.PrintedSticks(1e9), SymmetricDirichlet(6.0)
-    sticks = printed.expected(printed.posterior(counts))
-    shares = plain.expected(plain.posterior(counts))
+    sticks = printed.expected_log_weights(printed.posterior(counts))
+    shares = plain.expected_log_weights(plain.posterior(counts))
     np.testing.assert_allclose(sticks - sticks[0], shares - shares[0], atol=1e-5)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from mixfold.math.softmax_regression import LabelledRows, penalised, value_and_gradient
+from mixfold.math.softmax_regression import LabelledRows, l1_penalty, value_and_gradient
 from papers import nlmf
 from papers.frame.run import Report, reproduce
 from papers.shared import mnist_digits
@@ -69,7 +69,7 @@ def test_the_softmax_of_pixels_is_near_its_optimum(
     def cost(model: nlmf.PixelSoftmax) -> float:
         rows = LabelledRows(X, np.searchsorted(model.classes_, y), np.ones(len(X)))
         value, _ = value_and_gradient(model.coefficients, [rows])
-        return value + penalised(model.coefficients, model.gamma)
+        return value + l1_penalty(model.coefficients, model.gamma)
 
     found = nlmf.PixelSoftmax(1.0).fit(X, y)
     assert np.mean(found.predict(X) == y) > 0.95

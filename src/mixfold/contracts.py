@@ -9,12 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Generic, Protocol, Self, TypeVar, runtime_checkable
+from typing import Annotated, Any, Generic, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+# Arrays of records by what they hold; a file in which they hold anything else is refused.
+Positive = Annotated[Array, "positive"]
+NotNegative = Annotated[Array, "not negative"]
+Shares = Annotated[Array, "shares"]  # of one: not negative, and in the last axis they sum to one
 P = TypeVar("P")
 R = TypeVar("R")
 S = TypeVar("S", bound="Stats")
@@ -28,11 +32,26 @@ RECORDS: dict[str, type] = {}
 def record(cls: C) -> C:
     """Allow a frozen dataclass to be written to, and rebuilt from, a model file.
 
-    The registry is the loader's allow-list: a file can name nothing else.
+    The registry is the loader's allow-list: a file can name nothing else. Files call a record by
+    the name of its class, or by ``record_name`` if the class itself defines one.
     """
-    if RECORDS.setdefault(cls.__name__, cls) is not cls:
-        raise TypeError(f"two records are called {cls.__name__!r}")
+    name = record_name(cls)
+    if RECORDS.setdefault(name, cls) is not cls:
+        raise TypeError(
+            f"two records are called {name!r}: {RECORDS[name].__module__}.{name} and one of "
+            f"{cls.__module__}. Give one of them a record_name of its own"
+        )
     return cls
+
+
+def record_name(cls: type) -> str:
+    """What model files call a record."""
+    return str(vars(cls).get("record_name", cls.__name__))
+
+
+def is_record(value: Any) -> bool:
+    """Whether a model file can hold the value as a record."""
+    return RECORDS.get(record_name(type(value))) is type(value)
 
 
 def constant(**kwargs: Any) -> Any:
@@ -201,24 +220,52 @@ class Pilot:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What an M step may look at besides statistics."""
+    """What an M step may look at besides statistics.
+
+    In a stream ``batch`` holds the statistics of the last batch alone, and ``rate`` its share in
+    those that were blended.
+
+    ``length`` is for models with tentative steps (see ``Update``): how long the next one may be,
+    where 1 is the model's own idea of a step. 0 means that steps of any length lowered the
+    objective: the model makes another kind of step, or returns the parameters as they are.
+    """
 
     pilot: Pilot | None
     rng: np.random.Generator
     iteration: int = 0
     events: tuple[Event, ...] = ()
+    batch: Any = None
+    rate: float = 1.0
+    length: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Update(Generic[P]):
     """New parameters, and what happened to get them.
 
-    ``monotone`` is False when a repair (re-seeding, dropping) may lower the objective.
+    ``monotone`` is False when a repair (re-seeding, dropping) may lower the objective: what earlier
+    steps gained says nothing about those to come. A step with a ``length`` (at most that of the
+    context) is tentative: the engine keeps it only if the objective did not fall, and otherwise
+    goes back and asks for a shorter one.
     """
 
     params: P
     events: tuple[Event, ...] = ()
     monotone: bool = True
+    length: float | None = None
+
+
+@runtime_checkable
+class StreamedModel(Protocol):
+    """What a model offers beyond ``Model`` to be learned batch by batch."""
+
+    def row_weight(self, stats: Any) -> float:
+        """Weight of the rows that statistics were summed over."""
+        ...
+
+    def additive(self, stats: Any) -> Any:
+        """Statistics in a form that can be added to those that other parameters have given."""
+        ...
 
 
 class Metric(Protocol):

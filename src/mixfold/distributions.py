@@ -186,7 +186,7 @@ class SquashedNormal:
         if self._tau2 == 0:
             return self._m.copy()
         args = self._q, self._tau2, self._s
-        return probit.squashed_moments(self._m, self._Rw, *args)[0]
+        return probit.moments_given_sign(self._m, self._Rw, *args)[0]
 
     def cov(self) -> Array:
         """Cov[z | side], an array of shape (d, d).
@@ -221,7 +221,7 @@ class SquashedNormal:
         if self._tau2 == 0:
             return np.asarray(self._m + noise @ self._L.T)
         uniforms = np.maximum(rng.random(shape), _LEAST_UNIFORM)
-        score = probit.truncated_draw(self._q, self._tau2, self._s, uniforms)
+        score = probit.draw_given_sign(self._q, self._tau2, self._s, uniforms)
         centre = self._m + ((score - self._q) / self._tau2)[..., None] * self._Rw
         # given the score, what is left across the boundary is the share of the score's noise
         return np.asarray(centre + noise @ self._root(math.sqrt(self._noise / self._tau2)).T)

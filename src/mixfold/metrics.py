@@ -86,7 +86,7 @@ def reduction_risk(
         gap = means[:, k] - centre
         risk += share[:, k] * np.einsum("nd,nd->n", gap, gap)
     if per_row:
-        return _unweighted(risk, sample_weight)
+        return _refuse_weights(risk, sample_weight)
     return _average(risk, sample_weight) / means.shape[2]
 
 
@@ -127,7 +127,7 @@ def clustering_risk(
     share = _from_logs(probabilities) if log else _probabilities(probabilities)
     chosen = share.argmax(axis=1)[:, None] == np.arange(share.shape[1])
     risk = np.where(chosen, 0.0, share).sum(axis=1)
-    return _unweighted(risk, sample_weight) if per_row else _average(risk, sample_weight)
+    return _refuse_weights(risk, sample_weight) if per_row else _average(risk, sample_weight)
 
 
 def signal_to_error_ratio(
@@ -180,7 +180,7 @@ def signal_to_error_ratio(
         piece = slice(first, first + step)
         ratios[piece] = _ratios(rows[piece], rebuilt[piece], first)
     if per_row:
-        return _decibel(_unweighted(ratios, sample_weight))
+        return _decibel(_refuse_weights(ratios, sample_weight))
     return float(_decibel(np.array(_average(ratios, sample_weight))))
 
 
@@ -221,7 +221,7 @@ def _average(values: Array, sample_weight: Any) -> float:
     return float(np.average(values[used], weights=weight[used]))
 
 
-def _unweighted(values: Array, sample_weight: Any) -> Array:
+def _refuse_weights(values: Array, sample_weight: Any) -> Array:
     if sample_weight is not None:
         raise ValueError(
             "sample_weight is for the average over rows, and per_row=True asks for none. "

@@ -109,6 +109,20 @@ def test_score_prints_the_mean_and_writes_the_rows(
     np.testing.assert_allclose(read_table(out)["log_density"], densities, rtol=1e-9)
     assert "rows 90" in outcome.out
     assert f"log-density per row {densities.mean():.6g}" in outcome.out
+    assert list(read_table(out)) == ["log_density", "oddness"]
+    odd = mixfold.load(model_file).oddness(example.source)
+    np.testing.assert_allclose(read_table(out)["oddness"], odd, atol=1e-9)
+
+
+def test_score_of_cells(run: Run, example: Example, model_file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "cells.parquet"
+    assert run("score", model_file, example.csv, "--cells", "--out", out).code == 0
+    table, model = read_table(out), mixfold.load(model_file)
+    cells = model.oddness(example.source, by="cell", n_draws=500)
+    names = [f"oddness_{name}" for name in model.feature_names_in_]
+    assert list(table) == ["log_density", "oddness", *names]
+    found = np.column_stack([np.asarray(table[name], float) for name in names])
+    np.testing.assert_allclose(found, cells, atol=1e-9)
 
 
 def test_score_needs_no_output_file(run: Run, example: Example, model_file: Path) -> None:
@@ -185,7 +199,8 @@ def test_a_file_is_read_in_pieces(
     monkeypatch.setattr("mixfold.cli.data._PIECE", 3 * 32)
     out = tmp_path / "density.csv"
     outcome = run("score", model_file, example.parquet, "--out", out)
-    assert sum(sizes) == 90 and max(sizes) <= 32
+    pieces = [size for size in sizes if size > 3]  # loading asks the model about three rows
+    assert sum(pieces) == 90 and max(pieces) <= 32
     monkeypatch.undo()
     densities = mixfold.load(model_file).score_samples(example.source)
     np.testing.assert_allclose(read_table(out)["log_density"], densities, rtol=1e-9)

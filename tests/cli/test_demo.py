@@ -64,7 +64,7 @@ def test_rows_without_a_label_help_to_tell_wines() -> None:
     shares = np.array([wines._shares(X, kinds, choice) for choice in range(10)])
     ours, alone = shares.mean(axis=0)
     assert ours > alone + 0.01 and ours > 0.9
-    known = wines._labelled(kinds, 0)
+    known = wines._label_some_bottles(kinds, 0)
     assert sum(label is not None for label in known) == 9
     told = wines._least_sure(wines._fit(X, known), X, kinds, known)
     surer, other = (int(share) for share in re.findall(r"(\d+)%", told))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mixfold.engine.sources import beside
+from mixfold.engine.sources import passthrough_columns
 
 from .conftest import Outcome, read_table
 
@@ -48,8 +48,8 @@ def kept(path: Path) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize(
     ("command", "answers"),
-    [("impute", ["height", "weight"]), ("score", ["log_density"]), ("transform", ["factor_1"]),
-     ("reconstruct", ["height", "weight"])],
+    [("impute", ["height", "weight"]), ("score", ["log_density", "oddness"]),
+     ("transform", ["factor_1"]), ("reconstruct", ["height", "weight"])],
 )  # fmt: skip
 def test_kept_columns_stand_before_the_answers(
     run: Run, table: Path, model: Path, tmp_path: Path, command: str, answers: list[str]
@@ -105,7 +105,7 @@ def test_what_cannot_be_kept(
 def test_arrays_and_texts_have_nothing_to_keep(run: Run, tmp_path: Path) -> None:
     np.save(tmp_path / "X.npy", np.ones((4, 2)))
     with pytest.raises(ValueError, match="no column names"):
-        beside.Beside(tmp_path / "X.npy", ["id"])
+        passthrough_columns.Beside(tmp_path / "X.npy", ["id"])
     (tmp_path / "texts.txt").write_text("red blue red\nblue green\nred red green\n" * 5)
     out = tmp_path / "topics.mixfold"
     fitted = run("fit", tmp_path / "texts.txt", "-m", "plsi", "-k", 2, "--out", out, "-q")

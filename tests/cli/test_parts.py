@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from mixfold.cli.parts import explained, parts_table
+from mixfold.cli.parts import explained_variance_ratio, parts_table
 from mixfold.cli.summary import print_summary
 
 
@@ -57,12 +57,12 @@ def test_shares_of_correlated_factors_add_up_and_do_not_depend_on_units() -> Non
             noise_variance_=np.array([1.0, 2.0]) * scale**2,
             factor_correlations_=correlations,
         )
-        assert sum(explained(model)) == pytest.approx(expected)
+        assert sum(explained_variance_ratio(model)) == pytest.approx(expected)
 
 
 def test_published_shares_come_first_and_one_noise_is_for_all_columns() -> None:
     model = factors(explained_variance_ratio_=np.array([0.6, 0.3]), noise_variance_=0.25)
-    assert explained(model) == [0.6, 0.3]
+    assert explained_variance_ratio(model) == [0.6, 0.3]
     assert line(printed(model), "factor 1")[1] == "60.0%"
     assert line(printed(model), "noise")[2:] == ["0.25", "0.25"]
 

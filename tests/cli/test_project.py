@@ -114,7 +114,8 @@ def test_pieces_give_the_same_as_the_whole(
     monkeypatch.setattr("mixfold.cli.data._LEAST_ROWS", 1)
     monkeypatch.setattr("mixfold.cli.data._PIECE", 3 * 32)
     assert run("transform", path, example.parquet, "--out", out).code == 0
-    assert sum(sizes) == 90 and max(sizes) <= 32
+    pieces = [size for size in sizes if size > 3]  # loading asks the model about three rows
+    assert sum(pieces) == 90 and max(pieces) <= 32
     monkeypatch.undo()
     expected = mixfold.load(path).transform(example.source)[:, 0]
     np.testing.assert_allclose(read_table(out)["factor_1"], expected, rtol=1e-9, atol=1e-12)

@@ -67,7 +67,7 @@ def test_texts(run: Run, tmp_path: Path) -> None:
     outcome = run("report", model, tmp_path / "t.txt", "-o", tmp_path / "p.html")
     assert outcome.code == 0, outcome.err
     text = (tmp_path / "p.html").read_text(encoding="utf-8")
-    assert "Words of the topics" in text and "butter" in text
+    assert "Topics, those of most words first" in text and "butter" in text
 
 
 def test_images(run: Run, example: Example, model_file: Path, tmp_path: Path) -> None:

@@ -395,6 +395,6 @@ def test_options_that_do_not_go_with_the_data(run: Run, corpus: Path, tmp_path: 
     check(run(*table, *lda, "--min-df", 2), 2, "--min-df", "it is for texts")
     check(run("fit", corpus / "named.npz", *lda, "--stop-words", "none"), 2, "--stop-words")
     picked = run("select", corpus / "letters", "-m", "lda")
-    check(picked, 2, "compared by other documents", "perplexity")
+    check(picked, 2, "compared by the perplexity of documents", "perplexity")
     assert "Traceback" not in squeezed(picked.err)
     assert not out.exists()

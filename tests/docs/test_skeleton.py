@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-from types import ModuleType
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -22,21 +17,11 @@ from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 from mixfold.testing import Case, laws
 from mixfold.testing.oracles import gaussian_log_density, in_data_coordinates
 from mixfold.testing.tables import clustered_table
+from tests.docs.skeletons import load_skeleton
 
-PATH = Path(__file__).resolve().parents[2] / "docs" / "developer" / "skeletons" / "family.py"
 K, D = 3, 3
 
-
-def _skeleton() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("mixfold_skeleton_family", PATH)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-skeleton = _skeleton()
+skeleton = load_skeleton("family")
 EqualShape: type[GaussianFamily] = skeleton.EqualShapeGaussian
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +10,8 @@ import numpy as np
 import pytest
 
 from mixfold.contracts import Array
-from mixfold.engine import chain as chains
+from mixfold.engine import budget
+from mixfold.engine.budget import OVER, Deadline
 from mixfold.engine.chain import Chain, Sweeps, sample_chain
 from mixfold.engine.executors import ThreadExecutor
 from mixfold.engine.pilot import draw_pilot
@@ -78,7 +78,7 @@ def test_blocks_and_threads_do_not_matter(missing: float) -> None:
 def test_what_is_kept() -> None:
     sweeps = Sweeps(n_draws=5, burn_in=3, thin=2, label_stride=2)
     assert sweeps.n_sweeps == 13
-    assert [s for s in range(13) if sweeps.kept(s)] == [4, 6, 8, 10, 12]
+    assert [s for s in range(13) if sweeps.is_kept(s)] == [4, 6, 8, 10, 12]
     executor = Serial()
     found = _chain(_task(executor), sweeps)
     assert executor.n_passes == 13
@@ -127,15 +127,15 @@ def test_watchers_see_every_sweep() -> None:
 
 def test_the_deadline_ends_a_chain_with_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     executor = Serial()
-    found = _chain(_task(executor), replace(SHORT, deadline=time.monotonic() - 1))
+    found = _chain(_task(executor), replace(SHORT, deadline=OVER))
     assert found.reason == "time_budget" and executor.n_passes == found.n_sweeps == 1
     assert len(found.params) == len(found.labels) == len(found.traces) == 1  # never without a draw
     clock = iter(range(1000))  # looked at twice in a sweep that is kept, once in the others
-    monkeypatch.setattr(chains, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    found = _chain(_task(), replace(SHORT, deadline=9))
+    monkeypatch.setattr(budget, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    found = _chain(_task(), replace(SHORT, deadline=Deadline(9)))
     assert found.reason == "time_budget" and len(found.params) == 3 and found.n_sweeps == 7
     clock = iter(range(1000))
-    found = _chain(_task(), replace(SHORT, deadline=2))  # within the burn-in
+    found = _chain(_task(), replace(SHORT, deadline=Deadline(2)))  # within the burn-in
     assert len(found.params) == 1 and found.n_sweeps == 3
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mixfold import GaussianMixture
-from mixfold.engine import loop
+from mixfold.engine import budget
 from mixfold.engine.acceleration import ACCELERATIONS
 from mixfold.engine.checkpoints import Checkpoint
 from mixfold.engine.loop import Fit, Plan, fit
@@ -84,7 +84,7 @@ def test_a_fit_out_of_time_goes_on_to_the_same_bits(
     wanted = _fit(plan)
     path = tmp_path / "fit.mixfold"
     clock = [0.0]
-    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(budget, "time", SimpleNamespace(monotonic=lambda: clock[0]))
 
     def tick(n: int) -> None:
         clock[0] += 1.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -13,8 +12,9 @@ import numpy as np
 import pytest
 
 from mixfold.contracts import Event, Update
-from mixfold.engine import climb as climbing
+from mixfold.engine import budget
 from mixfold.engine.acceleration import ACCELERATIONS
+from mixfold.engine.budget import OVER, Deadline
 from mixfold.engine.climb import climb
 from mixfold.engine.sources import open_source
 from mixfold.engine.state import Climb, Rules, Task
@@ -79,13 +79,13 @@ def test_the_result_belongs_to_the_last_value_of_the_trace(bowl: Bowl) -> None:
 
 def test_time_budget(bowl: Bowl, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(100))
-    monkeypatch.setattr(climbing, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    done = climb(_task(bowl), Climb(bowl.start), Rules(0.0, 1000, deadline=3))
+    monkeypatch.setattr(budget, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    done = climb(_task(bowl), Climb(bowl.start), Rules(0.0, 1000, deadline=Deadline(3)))
     assert done.reason == "time_budget" and done.n_passes == 4
 
 
 def test_a_deadline_in_the_past_still_gives_a_result(bowl: Bowl) -> None:
-    done = climb(_task(bowl), Climb(bowl.start), Rules(0.0, 1000, deadline=time.monotonic() - 1))
+    done = climb(_task(bowl), Climb(bowl.start), Rules(0.0, 1000, deadline=OVER))
     assert done.reason == "time_budget" and np.isfinite(done.objective)
 
 

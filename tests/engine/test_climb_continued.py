@@ -12,7 +12,7 @@ from mixfold.engine.acceleration import ACCELERATIONS
 from mixfold.engine.checkpoints import Checkpoint, Progressed
 from mixfold.engine.climb import climb
 from mixfold.engine.sources import open_source
-from mixfold.engine.state import Climb, Rules, Task, resumed
+from mixfold.engine.state import Climb, Rules, Task, resume_climb
 from mixfold.families import GAUSSIAN
 from mixfold.models.mixtures.mixture import Mixture
 from mixfold.testing import Case
@@ -56,7 +56,7 @@ def test_a_stored_climb_goes_on_to_the_same_bits(rule: str, kind: str, tmp_path:
 
 def test_a_warm_start_remembers_how_the_last_climb_ended(bowl: Bowl) -> None:
     first = climb(_task(bowl), Climb(bowl.start), Rules(1e-3, 1000))
-    again = climb(_task(bowl), resumed(first.best, first), Rules(1e-3, 1000))
+    again = climb(_task(bowl), resume_climb(first.best, first), Rules(1e-3, 1000))
     assert again.reason == "converged" and again.n_iter == 0
     assert again.trace[again.earlier :] == first.trace[-1:]
     fresh = climb(_task(bowl), Climb(first.best), Rules(1e-3, 1000))
@@ -66,7 +66,7 @@ def test_a_warm_start_remembers_how_the_last_climb_ended(bowl: Bowl) -> None:
 @pytest.mark.parametrize("rule", RULES)
 def test_a_continued_climb_makes_the_steps_of_an_unbroken_one(bowl: Bowl, rule: str) -> None:
     half = climb(_task(bowl), Climb(bowl.start), Rules(0.0, 11, RULES[rule]))
-    rest = climb(_task(bowl), resumed(half.best, half), Rules(0.0, 9, RULES[rule]))
+    rest = climb(_task(bowl), resume_climb(half.best, half), Rules(0.0, 9, RULES[rule]))
     whole = climb(_task(bowl), Climb(bowl.start), Rules(0.0, 20, RULES[rule]))
     assert rest.objective >= whole.trace[15]  # no worse for the break than a few steps
     assert (np.diff(rest.trace) >= -1e-12 * np.abs(rest.trace[1:])).all()
@@ -75,7 +75,7 @@ def test_a_continued_climb_makes_the_steps_of_an_unbroken_one(bowl: Bowl, rule: 
 def test_the_memory_of_other_data_is_not_believed(bowl: Bowl) -> None:
     first = climb(_task(bowl), Climb(bowl.start), Rules(1e-3, 1000))
     X = np.arange(20.0).reshape(10, 2) + 5
-    other = climb(_task(bowl, X), resumed(first.best, first), Rules(1e-3, 1000))
+    other = climb(_task(bowl, X), resume_climb(first.best, first), Rules(1e-3, 1000))
     wanted = climb(_task(bowl, X), Climb(first.best), Rules(1e-3, 1000))
     assert other.trace == wanted.trace and other.n_iter == wanted.n_iter > 1
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,9 @@ import numpy as np
 import pytest
 
 from mixfold.contracts import Block
+from mixfold.engine.budget import OVER
 from mixfold.engine.checkpoints import Checkpoint
-from mixfold.engine.epoch_phases import Lesson, Phase, fingerprint_rows, take_course
+from mixfold.engine.epoch_phases import Phase, TrainingTask, fingerprint_rows, run_phases
 from mixfold.engine.epochs import EpochPlan
 from mixfold.engine.progress import Progress
 from mixfold.testing.toy_learner import Toy, ToyState
@@ -29,10 +29,12 @@ class Every(Checkpoint):
 
 def _phases(toys: list[Toy], plan: EpochPlan, validated: bool = False) -> list[Phase]:
     def begin(number: int) -> Any:
-        def made(carried: tuple[ToyState, ...]) -> Lesson:
+        def made(carried: tuple[ToyState, ...]) -> TrainingTask:
             assert len(carried) == number
             first = carried[-1].point if carried else np.zeros(2)
-            lesson = Lesson(toys[number], ToyState(first + 1), ROWS, replace(plan, seed=number))
+            lesson = TrainingTask(
+                toys[number], ToyState(first + 1), ROWS, replace(plan, seed=number)
+            )
             return replace(lesson, validation=ROWS) if validated else lesson
 
         return made
@@ -44,7 +46,7 @@ def _phases(toys: list[Toy], plan: EpochPlan, validated: bool = False) -> list[P
 
 
 def _course(toys: list[Toy], plan: EpochPlan, validated: bool = False, **how: Any) -> Any:
-    return take_course(_phases(toys, plan, validated), (), 0, **how)
+    return run_phases(_phases(toys, plan, validated), (), 0, **how)
 
 
 def test_phases_follow_each_other() -> None:
@@ -79,7 +81,7 @@ def test_an_interrupted_course_goes_on_to_the_same_bits(
 
 def test_a_process_that_died_goes_on_to_the_same_bits(tmp_path: Path) -> None:
     class Dead(Toy):
-        def trouble(self, state: ToyState) -> str:
+        def describe_divergence(self, state: ToyState) -> str:
             if len(self.positions) >= 8:
                 raise RuntimeError("power failure")
             return ""
@@ -93,7 +95,7 @@ def test_a_process_that_died_goes_on_to_the_same_bits(tmp_path: Path) -> None:
 
 
 def test_the_clock_ends_all_phases() -> None:
-    plan = EpochPlan(3, 5, deadline=time.monotonic() - 1)
+    plan = EpochPlan(3, 5, deadline=OVER)
     course = _course([Toy(), Toy()], plan)
     assert course.reason == "time_budget"
     assert [r.n_steps for r in course.reports] == [1]

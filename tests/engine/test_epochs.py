@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -10,13 +9,14 @@ import numpy as np
 import pytest
 
 from mixfold.contracts import Block
+from mixfold.engine.batches import take_rows
+from mixfold.engine.budget import OVER
 from mixfold.engine.epochs import (
     EpochPlan,
     Training,
+    normalise_row_weights,
     split_rows,
-    take,
     train,
-    weighted_rows,
 )
 from mixfold.math.rates import Constant, Dropped, Linear, Position, Switched
 from mixfold.testing.toy_learner import Toy, ToyState
@@ -91,7 +91,7 @@ def test_trouble_ends_the_training_without_a_score() -> None:
 
 
 def test_the_clock_ends_it_between_two_batches() -> None:
-    done = train(Toy(), _start(), _rows(), EpochPlan(9, 5, deadline=time.monotonic() - 1))
+    done = train(Toy(), _start(), _rows(), EpochPlan(9, 5, deadline=OVER))
     assert (done.reason, done.epoch, done.n_steps) == ("time_budget", 0, 1)
     assert (done.result.point != 0).all()
 
@@ -122,13 +122,13 @@ def test_no_epochs_leave_the_start() -> None:
 
 def test_weights_average_one_and_rows_without_any_are_left_out() -> None:
     weight = np.array([0.0, 1.0, 3.0, 0.0, 2.0])
-    rows = weighted_rows(_rows(5, weight=weight, y=np.arange(5)))
+    rows = normalise_row_weights(_rows(5, weight=weight, y=np.arange(5)))
     np.testing.assert_array_equal(rows.X[:, 0], [1, 2, 4])
     np.testing.assert_array_equal(rows.y, [1, 2, 4])
     np.testing.assert_allclose(rows.weight, [0.5, 1.5, 1.0])
-    assert weighted_rows(_rows(5, weight=np.full(5, 7.0))).weight is None
+    assert normalise_row_weights(_rows(5, weight=np.full(5, 7.0))).weight is None
     with pytest.raises(ValueError, match="all sample weights are zero"):
-        weighted_rows(_rows(5, weight=np.zeros(5)))
+        normalise_row_weights(_rows(5, weight=np.zeros(5)))
 
 
 def test_weighted_steps_go_to_the_weighted_mean() -> None:
@@ -164,7 +164,7 @@ def test_few_rows_are_split_to_one_at_least_or_not_at_all() -> None:
 
 
 def test_take_keeps_sides_together() -> None:
-    rows = take(_rows(5, y=np.arange(5), weight=np.arange(5.0)), np.array([3, 1]))
+    rows = take_rows(_rows(5, y=np.arange(5), weight=np.arange(5.0)), np.array([3, 1]))
     np.testing.assert_array_equal(rows.y, [3, 1])
     np.testing.assert_array_equal(rows.weight, [3, 1])
     np.testing.assert_array_equal(rows.X[:, 0], [3, 1])

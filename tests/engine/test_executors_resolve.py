@@ -12,8 +12,11 @@ import pytest
 
 from mixfold.contracts import Executor, Stats
 from mixfold.engine.executors import ClusterError, ThreadExecutor, resolve_executor
+from mixfold.engine.executors.features import FeatureExecutor
 from mixfold.engine.executors.threads import available_cores, count_threads
 from mixfold.engine.sources import open_source
+from mixfold.engine.sources.features import FeatureSource
+from mixfold.testing.toys import Serial
 
 
 def test_numbers_of_jobs() -> None:
@@ -103,3 +106,26 @@ def test_cores_where_affinity_is_not_known(monkeypatch: pytest.MonkeyPatch, tmp_
     for counted, cores in ((6, 6), (None, 1)):
         monkeypatch.setattr(os, "cpu_count", lambda counted=counted: counted)
         assert available_cores(tmp_path / "nothing") == cores
+
+
+def test_rows_seen_through_a_map_are_mapped_where_they_are_visited() -> None:
+    X = np.arange(12.0).reshape(6, 2)
+    source, visited = open_source(X), []
+
+    def double(rows: Any) -> Any:
+        visited.append(len(rows))
+        return 2 * rows
+
+    class Spy(Serial):
+        def map_rows(self, task: Any, source: Any) -> Any:
+            assert not isinstance(source, FeatureSource)  # the map goes with the task
+            return super().map_rows(task, source)
+
+    mapped = FeatureSource(source, double, 2)
+    for spec in ("threads", Spy()):
+        executor = resolve_executor(spec, None, mapped)
+        assert isinstance(executor, FeatureExecutor)
+        found = list(executor.map_rows(lambda block: block.X, mapped))
+        np.testing.assert_array_equal(np.concatenate(found), 2 * X)
+    assert sum(visited) == 12
+    assert not isinstance(resolve_executor("threads", 1, source), FeatureExecutor)

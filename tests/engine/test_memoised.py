@@ -12,17 +12,18 @@ from scipy import sparse
 
 from mixfold import BayesianGaussianMixture, Mixture
 from mixfold.contracts import Array
+from mixfold.engine.batches import batches
 from mixfold.engine.checkpoints import Checkpoint
 from mixfold.engine.climb import climb, visit
 from mixfold.engine.executors import ThreadExecutor
 from mixfold.engine.loop import Fit, Plan, fit
-from mixfold.engine.memoised import Memo, batches, context_of, lap
+from mixfold.engine.memoised import Memo, context_of, lap
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.sources import open_source
 from mixfold.engine.state import Climb, Rules, Task
 from mixfold.families.bayes.normal_gamma import BayesDiagonal
 from mixfold.families.bayes.normal_wishart import BayesFull, BayesTied
-from mixfold.families.linear import Poisson
+from mixfold.families.exponential import Poisson
 from mixfold.mixing.dirichlet import SymmetricDirichlet
 from mixfold.mixing.sticks import StickBreaking
 from mixfold.models.mixtures.bayes_mixture import BayesMixture

@@ -15,7 +15,7 @@ import pytest
 from scipy import sparse
 
 from mixfold.contracts import Block, Pilot, Source
-from mixfold.engine.extremes import column_summary, reduce_columns
+from mixfold.engine.column_summary import column_summary, reduce_columns
 from mixfold.engine.pilot import PILOT_STREAM, Survey, draw_pilot
 from mixfold.engine.random import RowKeys
 from mixfold.engine.sources import open_source
@@ -184,7 +184,7 @@ def test_the_overview_is_a_monoid(X: np.ndarray) -> None:
     a, b, c = (task(block) for block in open_source(X).blocks(1000))
 
     def content(value: Any) -> tuple[Any, ...]:
-        kept = value.reservoir.trimmed().parts[0]
+        kept = value.reservoir.trim().parts[0]
         return (value.total_rows, value.total_weight, value.observed, value.minimum,
                 value.maximum, kept.rows, kept.X)  # fmt: skip
 

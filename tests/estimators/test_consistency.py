@@ -25,11 +25,7 @@ COMMON = [
     "learn_concentration", "learn_prior", "merge_split", "batch_size", "total_weight",
     "executor", "n_jobs", "time_budget", "checkpoint",
 ]  # fmt: skip
-ALWAYS = {"random_state": None, "n_jobs": None}
-WHERE_THERE = {
-    "warm_start": False, "verbose": 0, "verbose_interval": 10, "acceleration": "auto", "n_init": 1,
-    "executor": "threads", "time_budget": None, "checkpoint": None,
-}  # fmt: skip
+ALWAYS = ("random_state", "n_jobs")
 
 
 def answers(model, X):
@@ -73,12 +69,9 @@ def test_every_public_estimator_is_asked():
 
 
 @of_all
-def test_parameters_have_the_same_names_defaults_and_order(name):
+def test_parameters_have_the_same_names_and_order(name):
     found = parameters(name)
-    for one, default in ALWAYS.items():
-        assert found[one].default is default, one
-    for one, default in WHERE_THERE.items():
-        assert one not in found or found[one].default == default, one
+    assert {*ALWAYS} <= {*found}
     own = list(found)[list(found).index("random_state") :]
     assert own == [one for one in COMMON if one in own]
     assert all(found[one].kind is inspect.Parameter.KEYWORD_ONLY for one in own)
@@ -128,16 +121,6 @@ def test_public_methods_document_all_or_none_of_their_parameters(name):
         named = section(doc, "Parameters")
         taken = list(inspect.signature(method).parameters)[1:]
         assert named in ([], taken), f"{method.__qualname__} documents {named}, it takes {taken}"
-
-
-@pytest.mark.parametrize("one", ["random_state", "executor", "n_jobs", "tol", "max_iter"])
-def test_the_type_of_a_parameter_is_told_in_the_same_words(one):
-    kinds = {
-        re.sub(r"default=.*", "", documented(name)[one])
-        for name in PUBLIC
-        if one in parameters(name)
-    }
-    assert len(kinds) == 1, kinds
 
 
 @of_all

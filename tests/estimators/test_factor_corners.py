@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from mixfold import PPCA, DegenerateWarning, FactorAnalysis, MixtureOfPPCA
 from mixfold.contracts import Array
 from mixfold.families.factor import FactorFamily, IsotropicNoise
-from mixfold.families.factor.lift import can_lift
+from mixfold.families.factor.stacked_products import can_lift
 from mixfold.models.mixtures.mixture import Mixture
 from mixfold.testing import Case
 

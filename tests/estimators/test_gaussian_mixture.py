@@ -1,5 +1,7 @@
 """GaussianMixture from outside: what it takes, what it answers, what it refuses."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -278,3 +280,14 @@ def test_bad_data_are_named(table, tmp_path):
         mixture.condition(3, 0.0)
     with pytest.raises(ValueError, match="at least one of the 3 columns must remain"):
         mixture.condition([0, 1, 2], [0, 0, 0])
+
+
+def test_warnings_come_after_all_is_published(rng: np.random.Generator) -> None:
+    X = rng.normal(size=(60, 2))
+    X[0] = np.nan
+    mixture = GaussianMixture(2, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="no observed entry"):
+            mixture.fit(X)
+    assert mixture.means_.shape == (2, 2) and mixture.n_iter_ >= 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -210,18 +212,211 @@ def test_known_clusters_keep_their_numbers(groups):
         GaussianPCP(2, 2).fit(X, component_labels=labels)
 
 
-def test_missing_entries_are_refused_with_a_way_out(groups):
+# ------------------------------------------------ missing entries
+
+
+@pytest.fixture
+def holes(groups, rng) -> np.ndarray:
+    """The groups with a fifth of the entries missing; every row shows one."""
+    X = groups[0].copy()
+    hidden = rng.random(X.shape) < 0.2
+    hidden[hidden.all(axis=1), 0] = False
+    X[hidden] = np.nan
+    return X
+
+
+@pytest.mark.parametrize("update", ["procrustes", "regress"])
+def test_one_cluster_is_ppca_also_where_entries_are_missing(holes, update):
+    ppca = PPCA(2, tol=1e-11).fit(holes)
+    pcp = GaussianPCP(1, 2, inference="em", update=update, tol=1e-11, max_iter=5000).fit(holes)
+    assert pcp.lower_bound_ == pytest.approx(ppca.lower_bound_, abs=1e-8)
+    assert pcp.noise_variance_ == pytest.approx(ppca.noise_variance_, rel=1e-4)
+    for name in ("mean_", "components_"):
+        np.testing.assert_allclose(getattr(pcp, name), getattr(ppca, name), atol=1e-3)
+    np.testing.assert_allclose(pcp.impute(holes), ppca.impute(holes), atol=1e-2)
+
+
+@pytest.mark.parametrize("inference", ["vb", "em"])
+def test_published_numbers_are_the_density_of_the_seen_entries(holes, inference):
+    pcp = GaussianPCP(3, 2, inference=inference, random_state=0).fit(holes)
+    W, noise = pcp.loadings_, pcp.noise_variance_
+    wanted = np.empty(len(holes))
+    for n, x in enumerate(holes):
+        seen = np.flatnonzero(~np.isnan(x))
+        logs = [
+            np.log(w)
+            + multivariate_normal(
+                m[seen], (W @ S @ W.T)[np.ix_(seen, seen)] + noise * np.eye(len(seen))
+            ).logpdf(x[seen])
+            for w, m, S in zip(pcp.weights_, pcp.means_, pcp.covariances_, strict=True)
+        ]
+        wanted[n] = logsumexp(logs)
+    np.testing.assert_allclose(pcp.score_samples(holes), wanted, rtol=1e-8)
+    if inference == "em":
+        assert pcp.lower_bound_ == pytest.approx(wanted.mean(), rel=1e-9)
+    np.testing.assert_array_less(0, np.diff(pcp.lower_bounds_) + 1e-9)
+
+
+@pytest.mark.parametrize("inference", ["vb", "em"])
+def test_groups_are_found_and_entries_filled_where_some_are_missing(groups, holes, inference):
+    X, y = groups
+    n_clusters = 6 if inference == "vb" else 3
+    pcp = GaussianPCP(n_clusters, 2, inference=inference, random_state=0).fit(holes)
+    assert pcp.effective_components_ == 3
+    assert rand(y, pcp.predict(holes)) > 0.95
+    assert pcp.noise_variance_ == pytest.approx(0.16, rel=0.15)
+    filled, hidden = pcp.impute(holes), np.isnan(holes)
+    np.testing.assert_array_equal(filled[~hidden], holes[~hidden])
+    error = np.sqrt(np.mean((filled - X)[hidden] ** 2))
+    column = np.sqrt(np.mean((X - np.nanmean(holes, axis=0))[hidden] ** 2))
+    assert error < 0.5 < 0.4 * column
+    drawn = pcp.impute(holes, method="draw", random_state=0)
+    assert 0.3 < np.std((drawn - filled)[hidden]) < 0.7
+    np.testing.assert_allclose(pcp.inverse_transform(pcp.transform(holes)), pcp.reconstruct(holes))
+    whole = GaussianPCP(n_clusters, 2, inference=inference, random_state=0).fit(X)
+    assert _angle(pcp.components_, whole.components_) < 0.1
+
+
+def test_weights_labels_and_sparse_rows_go_with_missing_entries(groups, holes, rng):
+    _, y = groups
+    weight = rng.integers(0, 3, len(holes))
+    settings = {"acceleration": None, "max_iter": 40, "tol": 0, "random_state": 0}
+    with pytest.warns(ConvergenceWarning):
+        heavy = GaussianPCP(3, 2, **settings).fit(holes, sample_weight=weight)
+        repeated = GaussianPCP(3, 2, **settings).fit(np.repeat(holes, weight, axis=0))
+        thin = GaussianPCP(3, 2, **settings).fit(sparse.csr_array(holes), sample_weight=weight)
+    for name in ("weights_", "means_", "noise_variance_"):
+        for other in (repeated, thin):
+            np.testing.assert_allclose(
+                getattr(heavy, name), getattr(other, name), rtol=1e-5, atol=1e-6
+            )
+    np.testing.assert_allclose(
+        thin.predict_proba(sparse.csr_array(holes)), heavy.predict_proba(holes), atol=1e-5
+    )
+    labels = np.where(np.arange(240) < 30, y, -1)
+    known = GaussianPCP(3, 2, random_state=0).fit(holes, component_labels=labels)
+    assert (known.predict(holes) == y).mean() > 0.95
+
+
+def test_new_rows_may_lack_entries_and_rows_without_any_say_nothing(groups):
     X, _ = groups
     pcp = GaussianPCP(3, 2, random_state=0).fit(X)
+    rows = X[:4].copy()
+    rows[0, 3] = np.nan
+    rows[1] = np.nan
+    np.testing.assert_allclose(pcp.predict_proba(rows)[1], pcp.predict_proba(rows * np.nan)[1])
+    np.testing.assert_allclose(pcp.score_samples(rows)[1], 0, atol=1e-9)
+    np.testing.assert_array_equal(pcp.transform(rows)[2:], pcp.transform(X[:4])[2:])
+    np.testing.assert_allclose(pcp.impute(rows)[1], pcp.weights_ @ pcp.means_, rtol=0.05)
     X = X.copy()
-    X[5, 3] = np.nan
-    with pytest.raises(ValueError, match=r"NaN, in column 3 first.*impute"):
-        GaussianPCP(3, 2).fit(X)
-    with pytest.raises(ValueError, match=r"NaN, in column 'c3' first"):
+    X[7] = np.nan
+    with pytest.warns(UserWarning, match="1 of the 240 rows have no observed entry"):
+        pcp = GaussianPCP(3, 2, random_state=0).fit(X)
+    assert pcp.counts_.sum() == pytest.approx(239)
+
+
+def test_a_column_without_entries_is_refused(groups):
+    X = groups[0].copy()
+    X[:, 3] = np.nan
+    with pytest.raises(ValueError, match=r"without any observed entry: 'c3'"):
         GaussianPCP(3, 2).fit(pd.DataFrame(X, columns=[f"c{j}" for j in range(D)]))
-    with pytest.raises(ValueError, match="NaN between rows"):
-        pcp.predict(X)
-    assert not hasattr(pcp, "impute")
+
+
+# ------------------------------------------------ streams
+
+
+def _batches(rng, n_batches: int, size: int = 200, lacking: float = 0.0):
+    """Rows of three groups on a plane, a batch at a time, and all of them."""
+    centres = np.array([[0.0, 6.0], [5.0, -3.0], [-5.0, -3.0]])
+    plane = np.linalg.qr(rng.normal(size=(D, 2)))[0]
+    y = rng.integers(0, 3, n_batches * size)
+    X = (centres[y] + rng.normal(size=(len(y), 2))) @ plane.T + 0.4 * rng.normal(size=(len(y), D))
+    X[rng.random(X.shape) < lacking] = np.nan
+    X[np.isnan(X).all(axis=1), 0] = 0.0
+    return np.split(X + np.arange(D), n_batches), X + np.arange(D), y
+
+
+@pytest.mark.parametrize("lacking", [0.0, 0.2])
+@pytest.mark.parametrize("inference", ["vb", "em"])
+def test_a_stream_comes_close_to_a_fit_of_all_rows(rng, inference, lacking):
+    batches, X, y = _batches(rng, 15, lacking=lacking)
+    n_clusters = 5 if inference == "vb" else 3
+    settings = {"inference": inference, "random_state": 0}
+    stream = GaussianPCP(n_clusters, 2, **settings)
+    for batch in batches:
+        stream.partial_fit(batch)
+    whole = GaussianPCP(n_clusters, 2, **settings).fit(X)
+    assert stream.score(X) == pytest.approx(whole.score(X), abs=0.02)
+    assert rand(y, stream.predict(X)) > 0.9
+    assert _angle(stream.components_, whole.components_) < 0.05
+    assert stream.noise_variance_ == pytest.approx(whole.noise_variance_, rel=0.05)
+    assert stream.counts_.sum() == pytest.approx(len(X))
+    assert stream.n_iter_ == 15
+    assert not hasattr(stream, "evidence_bound_")
+    with pytest.raises(ValueError, match="give X"):
+        stream.bic()
+
+
+def test_a_stream_goes_on_after_its_file(rng, tmp_path):
+    batches, X, _ = _batches(rng, 4)
+    stream = GaussianPCP(3, 2, random_state=0).partial_fit(batches[0]).partial_fit(batches[1])
+    stream.save(tmp_path / "stream.mixfold")
+    again = mixfold.load(tmp_path / "stream.mixfold")
+    lacking = batches[2].copy()
+    lacking[::3, 1] = np.nan  # the first that lacks entries
+    for one in (stream, again):
+        one.partial_fit(lacking).partial_fit(batches[3])
+    np.testing.assert_array_equal(stream.predict_proba(X), again.predict_proba(X))
+    assert stream.counts_.sum() == pytest.approx(800)
+
+
+def test_a_stream_does_not_change_its_shape(rng):
+    batches, X, _ = _batches(rng, 2)
+    stream = GaussianPCP(3, 2, random_state=0).partial_fit(batches[0])
+    for name, value in {"n_clusters": 4, "n_components": 1, "inference": "em"}.items():
+        other = GaussianPCP(3, 2, random_state=0).partial_fit(batches[0])
+        with pytest.raises(ValueError, match="changed since the last batch"):
+            other.set_params(**{name: value}).partial_fit(batches[1])
+    with pytest.raises(ValueError, match="expecting 8 features"):
+        stream.partial_fit(X[:, :3])
+    # a fit begins anew
+    assert stream.fit(X).counts_.sum() == pytest.approx(len(X))
+
+
+def test_what_a_stream_is_fitted_to_may_not_matter_in_cuts(rng):
+    """A batch with labels and weights: rows of weight zero are absent."""
+    batches, _, y = _batches(rng, 2)
+    labels, weight = np.split(y, 2), np.ones(200)
+    weight[:50] = 0
+    one = GaussianPCP(3, 2, random_state=0).partial_fit(batches[0], component_labels=labels[0])
+    other = GaussianPCP(3, 2, random_state=0).partial_fit(batches[0], component_labels=labels[0])
+    one.partial_fit(batches[1], sample_weight=weight, component_labels=labels[1])
+    other.partial_fit(batches[1][50:], component_labels=labels[1][50:])
+    np.testing.assert_allclose(one.means_, other.means_, rtol=1e-9)
+    assert (one.predict(batches[1]) == labels[1]).mean() > 0.95
+
+
+# ------------------------------------------------ where rows are
+
+
+def test_dask_rows_are_rows(holes):
+    import dask.array as da
+
+    settings = {"n_clusters": 3, "n_components": 2, "random_state": 0}
+    one = GaussianPCP(**settings).fit(holes)
+    other = GaussianPCP(**settings).fit(da.from_array(holes, chunks=(70, D)))
+    np.testing.assert_allclose(one.means_, other.means_, rtol=1e-6)
+    assert one.lower_bound_ == pytest.approx(other.lower_bound_, rel=1e-9)
+
+
+def test_an_interrupted_fit_goes_on_from_its_checkpoint(holes, tmp_path):
+    settings = {"inference": "em", "tol": 1e-9, "random_state": 0}
+    whole = GaussianPCP(3, 2, **settings).fit(holes)
+    file = tmp_path / "half.checkpoint"
+    with pytest.warns(ConvergenceWarning):
+        GaussianPCP(3, 2, **settings, checkpoint=file, time_budget=1e-3).fit(holes)
+    again = GaussianPCP(3, 2, **settings, checkpoint=file).fit(holes)
+    np.testing.assert_allclose(again.lower_bound_, whole.lower_bound_, rtol=1e-10)
 
 
 def test_a_file_is_a_table(groups, tmp_path):
@@ -291,6 +486,36 @@ def test_a_warm_start_goes_on(groups):
     pcp.fit(X)
     assert pcp.n_iter_ < 20
     assert pcp.lower_bound_ >= before - 1e-9
+
+
+def test_a_warm_start_goes_to_other_rows_in_other_units(groups):
+    X, _ = groups
+    pcp = GaussianPCP(3, 2, warm_start=True, random_state=0).fit(X[:120] * 10 + 3)
+    lacking = X[120:] * 10 + 3
+    lacking[::4, 2] = np.nan
+    pcp.fit(lacking)
+    fresh = GaussianPCP(3, 2, random_state=0).fit(lacking)
+    assert pcp.lower_bound_ == pytest.approx(fresh.lower_bound_, abs=1e-3)
+    # without a step the density stays what it was, in the frame of the other rows
+    kept = pcp.score_samples(X)
+    pcp.set_params(max_iter=0).fit(X[:60] * 2)
+    np.testing.assert_allclose(pcp.score_samples(X), kept, rtol=1e-6)
+
+
+@pytest.mark.parametrize("inference", ["vb", "em"])
+def test_files_of_earlier_versions_answer_as_they_did(inference):
+    """Clusters stood inside of the plane; the numbers beside them were written by that version."""
+    folder = Path(__file__).parent / "earlier_files"
+    pcp = mixfold.load(folder / f"gaussian-pcp-{inference}.file")
+    with np.load(folder / f"gaussian-pcp-{inference}.npz") as wanted:
+        X = wanted["X"]
+        for name in wanted.files:
+            if name != "X":
+                found = getattr(pcp, name)
+                found = found(X) if callable(found) else found
+                np.testing.assert_allclose(found, wanted[name], rtol=1e-10, atol=1e-12)
+    assert pcp.sample(3, random_state=0)[0].shape == (3, 5)
+    assert pcp.set_params(warm_start=True).fit(X + 0.1).n_iter_ > 0
 
 
 def test_axes_do_not_depend_on_the_start(groups):

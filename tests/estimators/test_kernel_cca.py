@@ -161,8 +161,13 @@ def test_saving(settings: Any, tmp_path: Path, monkeypatch: Any) -> None:
         for ours, theirs in zip(found.transform(X, Y), model.transform(X, Y), strict=True):
             np.testing.assert_array_equal(ours, theirs)
         np.testing.assert_array_equal(found.correlations_, model.correlations_)
-    with pytest.raises(ValueError, match="a function as kernel cannot be saved"):
+    with pytest.raises(ValueError, match=r"kernel=.* is a function.*KernelCCA cannot be saved"):
         KernelCCA(kernel=rbf_kernel).fit(X, Y).save(tmp_path / "other")
+
+
+def test_a_list_of_one_table_is_that_table() -> None:
+    expected = KernelCCA(1).fit(X, Y).correlations_
+    np.testing.assert_array_equal(KernelCCA(1).fit(X, [Y]).correlations_, expected)
 
 
 def test_mistakes_are_told() -> None:
@@ -172,6 +177,8 @@ def test_mistakes_are_told() -> None:
         KernelCCA().fit(X)
     with pytest.raises(ValueError, match="takes one table as y"):
         KernelCCA().fit(X, {"a": Y})
+    with pytest.raises(ValueError, match=r"one table as y, got a list of 2 .*column_stack\(y\)"):
+        KernelCCA().fit(X, [Y, Y[:, 0]])
     with pytest.raises(ValueError, match="y is the same in all of the 150 sample"):
         KernelCCA(task="regression").fit(X, np.ones((150, 2)))
     holed = X.copy()

@@ -14,7 +14,7 @@ from sklearn.metrics.pairwise import laplacian_kernel, pairwise_kernels
 
 from mixfold import DegenerateWarning, KernelPCA
 from mixfold.contracts import Array
-from mixfold.estimators.kernels import kernel_maps
+from mixfold.estimators.shell import kernel_features
 
 KERNELS: dict[str, dict[str, Any]] = {
     "rbf": {"gamma": 0.3},
@@ -276,7 +276,7 @@ def test_many_landmarks_are_not_summed_up(
     kernel: str, rows: Array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     summed = model(kernel, landmarks=rows[:150]).fit(rows)
-    monkeypatch.setattr(kernel_maps, "ORDINARY", 10)
+    monkeypatch.setattr(kernel_features, "ORDINARY", 10)
     visited = model(kernel, landmarks=rows[:150]).fit(rows)
     assert hasattr(summed, "_moments") and not hasattr(visited, "_moments")
     np.testing.assert_allclose(visited.eigenvalues_, summed.eigenvalues_, rtol=1e-8)

@@ -75,7 +75,7 @@ def test_a_stream_that_waits_for_landmarks_is_saved(rows: Array, tmp_path: Path)
 
 def test_a_function_cannot_be_saved(rows: Array, tmp_path: Path) -> None:
     fitted = KernelPCA(2, kernel=rbf_kernel).fit(rows)
-    with pytest.raises(ValueError, match="a kernel that is a function cannot be saved"):
+    with pytest.raises(ValueError, match=r"kernel=.* is a function.*KernelPCA cannot be saved"):
         fitted.save(tmp_path / "model")
     assert not list(tmp_path.iterdir())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -11,11 +13,15 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 import mixfold
 from mixfold import PCP, DegenerateWarning, LatentDirichletAllocation
 from mixfold.contracts import Block
+from mixfold.engine import online
 from mixfold.engine.executors.threads import ThreadExecutor
+from mixfold.engine.schedules import learn_batch
 from mixfold.engine.sources import open_source
+from mixfold.estimators.topics import latent_dirichlet_allocation as module
 from mixfold.models.topics.lda import LDAModel
 from mixfold.models.topics.memory import Memory
 from mixfold.models.topics.records import TopicParams
+from mixfold.models.topics.streams import TopicStream
 
 K, D = 4, 40
 
@@ -213,7 +219,7 @@ def test_online_is_as_good_as_batch(X, model) -> None:
     online = LatentDirichletAllocation(K, learning_method="online", batch_size=64, random_state=0)
     online.fit(X)
     assert online.stop_reason_ == "converged"
-    assert len(online.lower_bounds_) == online.n_passes_
+    assert len(online.lower_bounds_) == online.n_iter_ <= online.n_passes_
     for method in ("completion", "bound"):
         assert online.perplexity(test, method) < 1.03 * model.perplexity(test, method)
     again = LatentDirichletAllocation(K, learning_method="online", batch_size=64, random_state=0)
@@ -222,8 +228,6 @@ def test_online_is_as_good_as_batch(X, model) -> None:
 
 @pytest.mark.parametrize("batch", [23, 100])
 def test_a_stream_is_as_good_as_a_batch(X, model, batch: int, monkeypatch) -> None:
-    from mixfold.estimators.topics import latent_dirichlet_allocation as module
-
     monkeypatch.setattr(module, "LEAST_START", 150)
     monkeypatch.setattr(module, "START_OF_TOPIC", 1)
     test = draw(np.random.default_rng(3), 800)[400:]
@@ -231,7 +235,7 @@ def test_a_stream_is_as_good_as_a_batch(X, model, batch: int, monkeypatch) -> No
     for first in range(0, X.shape[0], batch):
         stream.partial_fit(X[first : first + batch])
         np.testing.assert_allclose(stream.transform(X[:2]).sum(axis=1), 1.0)
-    assert stream._early is None  # nothing is held any more
+    assert stream._held is None  # nothing is held any more
     assert stream.n_documents_ == 400 and stream.n_tokens_ == X.sum()
     for method in ("completion", "bound"):
         assert stream.perplexity(test, method) < 1.05 * model.perplexity(test, method)
@@ -258,6 +262,22 @@ def test_a_stream_goes_on_after_a_fit(X, model, tmp_path) -> None:
     same(one.partial_fit(X[100:200]), mixfold.load(tmp_path / "n").partial_fit(X[100:200]), 1e-10)
     with pytest.raises(ValueError, match="features"):
         two.partial_fit(X[:, :5])
+
+
+def test_a_fit_forgets_what_a_stream_held(X) -> None:
+    one = LatentDirichletAllocation(K, random_state=0).partial_fit(X[:50]).fit(X)
+    other = LatentDirichletAllocation(K, random_state=0).fit(X)
+    same(one.partial_fit(X[:100]), other.partial_fit(X[:100]), 1e-12)
+    assert one.n_documents_ == 500
+
+
+def test_streams_of_earlier_files_go_on(X, tmp_path) -> None:
+    one = LatentDirichletAllocation(K, random_state=0).fit(X).partial_fit(X[:100])
+    now = one._schedule
+    one._schedule = TopicStream(now.stats, now.weight, now.n_batches)
+    one.save(tmp_path / "old")
+    one._schedule = now
+    same(one.partial_fit(X[100:300]), mixfold.load(tmp_path / "old").partial_fit(X[100:300]), 1e-12)
 
 
 def test_empty_batches_change_nothing(X, monkeypatch) -> None:
@@ -291,6 +311,34 @@ def test_time_budget_and_checkpoint(X, tmp_path, method: str) -> None:
     assert done.perplexity(X, "bound") <= short.perplexity(X, "bound") * 1.001
 
 
+@pytest.mark.parametrize("number", [3, 9])
+def test_online_goes_on_from_the_batch_where_it_was_interrupted(
+    X, tmp_path, monkeypatch, number: int
+) -> None:
+    how = {"learning_method": "online", "batch_size": 64, "max_iter": 4, "tol": 0.0,
+           "random_state": 0}  # fmt: skip
+    with pytest.warns(ConvergenceWarning):
+        wanted = LatentDirichletAllocation(K, **how).fit(X)
+    made: list[int] = []
+
+    def tired(*given, **named):
+        made.append(1)
+        if len(made) == number:
+            raise KeyboardInterrupt
+        return learn_batch(*given, **named)
+
+    monkeypatch.setattr(online, "learn_batch", tired)
+    path = tmp_path / "c"
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        LatentDirichletAllocation(K, checkpoint=path, **how).fit(X)
+    monkeypatch.setattr(module, "start_by_plsi", None)  # the start is not made again
+    with pytest.warns(ConvergenceWarning):
+        done = LatentDirichletAllocation(K, checkpoint=path, **how).fit(X)
+    np.testing.assert_array_equal(done.components_, wanted.components_)
+    assert done.lower_bounds_ == wanted.lower_bounds_
+    assert len(made) == 28 + 1  # seven batches in four passes, and the one that was interrupted
+
+
 def test_an_executor_object(X) -> None:
     one = LatentDirichletAllocation(K, random_state=0, executor=ThreadExecutor(2)).fit(X[:50])
     assert one.transform(X).shape == (400, K)
@@ -319,3 +367,16 @@ def test_sample(model) -> None:
     np.testing.assert_allclose(
         shares.mean(axis=0), model.doc_topic_prior_ / model.doc_topic_prior_.sum(), atol=0.04
     )
+
+
+def test_a_stream_after_a_fit_that_warned_goes_on_from_it(rng: np.random.Generator) -> None:
+    """Documents that an unfinished stream held are forgotten before the fit warns."""
+    X = rng.poisson(1.0, (500, 12)).astype(float)
+    model = LatentDirichletAllocation(3, max_iter=1, tol=0.0, random_state=0)
+    model.partial_fit(X[:60])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ConvergenceWarning):
+            model.fit(X)
+    model.partial_fit(X[:60])
+    assert model.n_documents_ > 500

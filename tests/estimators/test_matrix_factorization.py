@@ -77,7 +77,7 @@ def test_objective_is_the_literal_one(data) -> None:
     settings = {"alpha": 0.3, "beta": 0.2, "gamma": 0.4, "sigma2": 0.5}
     model = MatrixFactorization(3, **settings, reencode=False, random_state=0).fit(X, y)
     # the sources of the fit knew the labels: infer them so
-    from mixfold.math.links import LINKS as maps
+    from mixfold.math.link_functions import LINKS as maps
     from mixfold.models.networks.factorization.codes import codes
 
     numbers = np.searchsorted(model.classes_, y)

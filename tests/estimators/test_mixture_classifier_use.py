@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,13 @@ import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_iris
 from sklearn.mixture import GaussianMixture as TheirMixture
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.neighbors import KernelDensity
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import mixfold
 from mixfold import (
@@ -29,7 +31,9 @@ from mixfold import (
     MLiT,
     PoissonMixture,
 )
-from mixfold.contracts import Array
+from mixfold.contracts import Array, Block
+from mixfold.engine.sources.array import ArraySource
+from mixfold.engine.sources.weights_and_labels import Sides
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
@@ -45,6 +49,17 @@ def table(n: int = 160, seed: int = 0) -> tuple[Array, Array]:
     X = rng.normal(size=(n, 5)) * [4.0, 3.0, 1.0, 0.4, 0.4] + 2.0
     X[:, 3] += 0.8 * y
     return X, y
+
+
+class Chopped(ArraySource):
+    """Rows in blocks of ten, as a file may have them."""
+
+    def blocks(self, max_rows: int | None = None) -> Iterator[Block]:
+        return super().blocks(10)
+
+
+def dense(X: Any) -> Array:
+    return np.asarray(X.toarray() if sparse.issparse(X) else X)
 
 
 # ------------------------------------------------ iterates
@@ -206,6 +221,34 @@ def test_foreign_estimators(tmp_path: Path) -> None:
     assert fit.sample(3, random_state=0)[0].shape == (3, 4)
     piped = MixtureClassifier(make_pipeline(StandardScaler(), GaussianMixture(1))).fit(X, y)
     assert piped.score(X, y) > 0.95
+
+
+def test_foreign_estimators_of_a_file(tmp_path: Path) -> None:
+    X, y = load_iris(return_X_y=True)  # the classes one after the other: most blocks have only one
+    table = pd.DataFrame(X, columns=list("abcd")).assign(y=y, w=1.0 + (y == 1))
+    table.to_parquet(tmp_path / "rows.parquet", row_group_size=10)
+    density = KernelDensity(bandwidth=0.4)
+    fit = MixtureClassifier(density, novelty=0.1).fit(tmp_path / "rows.parquet", "y", "w")
+    expected = MixtureClassifier(density, novelty=0.1).fit(table[list("abcd")], y, table["w"])
+    np.testing.assert_allclose(fit.novelty_threshold_, expected.novelty_threshold_)
+    rows = table[list("abcd")]
+    np.testing.assert_allclose(fit.predict_log_proba(rows), expected.predict_log_proba(rows))
+    np.testing.assert_array_equal(fit.predict(tmp_path / "rows.parquet"), expected.predict(rows))
+
+
+def test_rows_of_other_classes_do_not_reach_a_foreign_estimator() -> None:
+    X, y = load_iris(return_X_y=True)
+    fit = MixtureClassifier(TheirMixture(1)).fit(Chopped(X, Sides()), y)
+    means = np.concatenate([model.means_ for model in fit.estimators_])
+    np.testing.assert_allclose(means, [X[y == c].mean(axis=0) for c in range(3)])
+
+
+def test_foreign_estimators_of_sparse_rows() -> None:
+    X, y = load_iris(return_X_y=True)
+    density = make_pipeline(StandardScaler(with_mean=False), FunctionTransformer(dense), ONE)
+    fit = MixtureClassifier(density).fit(sparse.csr_array(X), y)
+    expected = MixtureClassifier(density).fit(X, y)
+    np.testing.assert_allclose(fit.predict_proba(sparse.csr_array(X)), expected.predict_proba(X))
 
 
 # ------------------------------------------------ scikit-learn's own tools

@@ -328,9 +328,12 @@ def test_a_collapsed_component_wins_if_it_may_or_must(heaps):
     with pytest.warns(DegenerateWarning, match="best setting"):
         search = MixtureSearch(allow_degenerate=True, **options).fit(heaps)
     assert search.best_params_ == {"n_components": 3}
-    flat = np.column_stack([heaps[:, 0], heaps[:, 0]])  # every covariance is singular
-    with pytest.warns(DegenerateWarning, match="best setting"):
-        MixtureSearch(**options).fit(flat)
+    must = {**options, "n_components": (3, 4)}  # every setting has a component on one point
+    with (
+        pytest.warns(DegenerateWarning, match="best setting"),
+        pytest.warns(UserWarning, match="In every setting"),
+    ):
+        MixtureSearch(**must).fit(heaps)
 
 
 def test_only_the_best_fit_warns(X):

@@ -366,7 +366,7 @@ def test_saving(settings: Any, tmp_path: Path, monkeypatch: Any) -> None:
 def test_a_function_cannot_be_saved(tmp_path: Path) -> None:
     for name in ("kernel", "output_kernel"):
         model = MORP(2, **{name: rbf_kernel}).fit(X, CLASSES)
-        with pytest.raises(ValueError, match=f"a function as {name} cannot be saved"):
+        with pytest.raises(ValueError, match=rf"^{name}=.* is a function.*MORP cannot be saved"):
             model.save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
 

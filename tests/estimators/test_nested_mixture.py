@@ -360,7 +360,7 @@ def test_too_few_iterations_are_told() -> None:
 
 
 def test_an_interrupt_returns_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mixfold.models.mixtures.framed import FramedMixture
+    from mixfold.models.mixtures.fixed_frame import FramedMixture
 
     X, _ = groups()
     calls = []

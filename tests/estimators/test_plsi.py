@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 import mixfold
 from mixfold import PLSI, LatentDirichletAllocation
 from mixfold.contracts import Block
-from mixfold.models.topics.use import halved
+from mixfold.models.topics.use import split_documents
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -135,16 +135,16 @@ def test_files_budgets_and_checkpoints(X, tmp_path) -> None:
 
 def test_halves_do_not_depend_on_blocks(X) -> None:
     S = sparse.csr_array(X)
-    one, other = halved(Block(S), 7)
+    one, other = split_documents(Block(S), 7)
     np.testing.assert_array_equal((one + other).toarray(), X)
     np.testing.assert_array_equal(np.asarray(one.sum(axis=1)).ravel(), X.sum(axis=1) // 2)
     for first in range(0, len(X), 13):
-        part, _ = halved(Block(S[first : first + 13], first), 7)
+        part, _ = split_documents(Block(S[first : first + 13], first), 7)
         np.testing.assert_array_equal(part.toarray(), one.toarray()[first : first + 13])
-    assert (halved(Block(S), 8)[0] != one).nnz > 0
-    real, rest = halved(Block(S * 0.3), 7)
+    assert (split_documents(Block(S), 8)[0] != one).nnz > 0
+    real, rest = split_documents(Block(S * 0.3), 7)
     np.testing.assert_array_equal(real.toarray(), rest.toarray())
-    many, rest = halved(Block(S * 1e9), 7)  # more than can be drawn, and chance is nothing
+    many, rest = split_documents(Block(S * 1e9), 7)  # more than can be drawn, and chance is nothing
     np.testing.assert_array_equal(many.toarray(), rest.toarray())
 
 
@@ -153,7 +153,7 @@ def test_completion_is_the_literal_formula(X, kind) -> None:
     options = {"smoothing": 0.1} if kind is PLSI else {}
     model = kind(3, random_state=0, **options).fit(X)
     short = np.vstack([X, np.eye(15)[:1]])  # the last document has one token: nothing to predict
-    given, asked = halved(Block(sparse.csr_array(short)), 0)
+    given, asked = split_documents(Block(sparse.csr_array(short)), 0)
     theta = model.transform(given)
     some = np.random.default_rng(1).integers(0, 4, len(short)).astype(float)
     for weight in (None, some):

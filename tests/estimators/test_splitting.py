@@ -34,6 +34,7 @@ def as_matrices(kind, precisions, K, D):
     return np.broadcast_to(full, (K, D, D))
 
 
+@pytest.mark.filterwarnings("ignore:the standard deviations of the columns")
 @pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
 @pytest.mark.parametrize("size", [4, 6])
 def test_a_split_keeps_mean_and_covariance(X, kind, size):
@@ -60,6 +61,7 @@ def test_no_more_than_the_heaviest_are_tried(X):
     assert len(list(split_starts(model, 7))) == CANDIDATES
 
 
+@pytest.mark.filterwarnings("ignore:the standard deviations of the columns")
 @pytest.mark.parametrize("kind", list(GAUSSIAN))
 def test_near_halves_have_the_likelihood_of_the_whole(X, kind):
     model = GaussianMixture(2, covariance_type=kind, random_state=0).fit(X)
@@ -118,6 +120,6 @@ def test_starts_are_split_only_where_they_can_be_prescribed():
 def test_a_constant_column_and_float32_are_split_too(X):
     flat = np.column_stack([X[:, 0], np.full(len(X), 3.0)]).astype(np.float32)
     diagonal = GaussianMixture(covariance_type="diag")
-    with pytest.warns(UserWarning, match="degenerate"):
+    with pytest.warns(UserWarning, match="set aside"):
         search = MixtureSearch(diagonal, n_components=(1, 2, 3), random_state=0).fit(flat)
     assert not any(search.results_["error"])

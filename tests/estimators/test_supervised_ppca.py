@@ -218,7 +218,7 @@ def test_mistakes_are_told(y: Any, settings: dict[str, Any], message: str) -> No
 
 def test_mistakes_after_a_fit_are_told() -> None:
     model = SupervisedPPCA(2).fit(X, CLASSES)
-    with pytest.raises(ValueError, match="the class 'four', which the fit did not"):
+    with pytest.raises(ValueError, match="'four' is no known class; the classes are 'one'"):
         model.transform(X, np.full(150, "four"))
     with pytest.raises(ValueError, match="for regression"):
         model.predict(X, return_std=True)
@@ -430,3 +430,21 @@ def test_classes_that_are_two_clusters_each() -> None:
     y = np.where(np.arange(400) < 120, centre // 2, -1)
     model = SupervisedMixtureOfPPCA(4, 1, output_noise=0.05, random_state=0).fit(rows, y)
     assert model.score(rows, centre // 2) > 0.95
+
+
+@pytest.mark.parametrize(
+    "model",
+    [SupervisedPPCA(1, output_noise=0.5), SupervisedMixtureOfPPCA(2, 1, max_iter=5)],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_fit_that_fails_leaves_the_last_one_as_it_was(
+    model: Any, rng: np.random.Generator
+) -> None:
+    X, y = rng.normal(size=(40, 4)), rng.normal(size=40)
+    before = model.fit(X, y).predict(X)
+    broken = X.copy()
+    broken[3, 1] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        model.fit(broken, 1000 * y)
+    np.testing.assert_array_equal(model.predict(X), before)

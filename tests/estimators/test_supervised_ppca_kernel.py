@@ -20,7 +20,7 @@ from mixfold import SupervisedPPCA
 from mixfold.contracts import Array
 from mixfold.engine.executors import ThreadExecutor
 from mixfold.engine.sources import open_source
-from mixfold.estimators.outputs import kernel_features
+from mixfold.estimators.shell import kernel_features
 
 RNG = np.random.default_rng(0)
 X, NEW = (RNG.normal(np.array([0.5, -1.0, 2.0]), size=(n, 3)) for n in (60, 15))

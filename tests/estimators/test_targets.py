@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
-from mixfold.estimators.shell.targets import learned, make_target
+from mixfold.estimators.shell.targets import learn_target, make_target
 
 NAN = np.nan
 
@@ -45,11 +47,11 @@ def test_the_task_is_seen_in_the_known_entries(y: Any, task: str) -> None:
 def test_classes_are_numbered_in_order_and_back() -> None:
     y = np.array(["b", None, "a", "c"], dtype=object)
     target = make_target(y)
-    assert target.encoded(y).tolist() == [1, -1, 0, 2]
-    assert target.decoded(np.array([2, 0])).tolist() == ["c", "a"]
+    assert target.encode(y).tolist() == [1, -1, 0, 2]
+    assert target.decode(np.array([2, 0])).tolist() == ["c", "a"]
     numbers = make_target(np.array([7, -1, 3]))
-    assert numbers.encoded([3, 7, -1]).tolist() == [0, 1, -1]
-    assert numbers.decoded(np.array([0, 1])).dtype.kind == "i"
+    assert numbers.encode([3, 7, -1]).tolist() == [0, 1, -1]
+    assert numbers.decode(np.array([0, 1])).dtype.kind == "i"
 
 
 @pytest.mark.parametrize(
@@ -64,21 +66,42 @@ def test_classes_are_numbered_in_order_and_back() -> None:
         np.array([1, -1, 0, None], dtype=object),
         np.array([1, -1, 0, pd.NA], dtype=object),
         np.array([True, None, False, None], dtype=object),
+        pd.Series([1, None, 0, -1], dtype="int64[pyarrow]"),
+        pd.Series([True, None, False, None], dtype="boolean"),
+        pa.array([1, None, 0, -1]),
+        pa.chunked_array([[1, None], [0, -1]]),
+        pa.array(["b", None, "a", None]).dictionary_encode(),
+        pl.Series([1, None, 0, -1]),
+        pl.Series(["b", None, "a", None]),
+        pl.Series(["b", None, "a", None], dtype=pl.Categorical),
     ],
 )
 def test_marks_of_the_unknown_are_no_classes(y: Any) -> None:
     target = make_target(y)
     assert len(target.classes) == 2
     assert target.classes.dtype.kind in "Uib"
-    assert target.encoded(y).tolist() == [1, -1, 0, -1]
+    assert target.encode(y).tolist() == [1, -1, 0, -1]
 
 
 def test_minus_one_is_unknown_among_labels_but_a_number_in_regression() -> None:
     y = np.array([[0, -1], [1, 1]])
-    np.testing.assert_array_equal(make_target(y).encoded(y), [[0, NAN], [1, 1]])
-    assert make_target(y, "regression").encoded(y).tolist() == [[0, -1], [1, 1]]
+    np.testing.assert_array_equal(make_target(y).encode(y), [[0, NAN], [1, 1]])
+    assert make_target(y, "regression").encode(y).tolist() == [[0, -1], [1, 1]]
     objects = y.astype(object)
-    assert make_target(objects, "regression").encoded(objects).tolist() == [[0, -1], [1, 1]]
+    assert make_target(objects, "regression").encode(objects).tolist() == [[0, -1], [1, 1]]
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, pa.table, pd.DataFrame])
+def test_tables_of_labels_and_numbers(make: Any) -> None:
+    numbers = make({"a": [0.5, None], "b": [1.0, 2.0]})
+    np.testing.assert_array_equal(make_target(numbers).encode(numbers), [[0.5, 1], [NAN, 2]])
+    if make is pd.DataFrame:
+        labels = pd.DataFrame({"a": [0, None, 1], "b": [1, -1, 0]}, dtype="Int64")
+    else:
+        labels = make({"a": [0, None, 1], "b": [1, -1, 0]})
+    target = make_target(labels)
+    assert target.task == "multilabel"
+    np.testing.assert_array_equal(target.encode(labels), [[0, 1], [NAN, NAN], [1, 0]])
 
 
 def test_text_that_numpy_made_of_nan_is_told_of() -> None:
@@ -89,32 +112,32 @@ def test_text_that_numpy_made_of_nan_is_told_of() -> None:
 def test_outputs_are_columns_with_nan() -> None:
     flat = make_target([0.5, NAN, 2.5])
     assert (flat.n_outputs, flat.flat) == (1, True)
-    np.testing.assert_array_equal(flat.encoded([0.5, NAN, 2.5]), [[0.5], [NAN], [2.5]])
-    assert flat.decoded(np.ones((3, 1))).shape == (3,)
+    np.testing.assert_array_equal(flat.encode([0.5, NAN, 2.5]), [[0.5], [NAN], [2.5]])
+    assert flat.decode(np.ones((3, 1))).shape == (3,)
     column = make_target([[0.5], [2.5]])
-    assert column.decoded(np.ones((3, 1))).shape == (3, 1)
+    assert column.decode(np.ones((3, 1))).shape == (3, 1)
     masked = np.ma.masked_array([[1.0, 2.5]], [[True, False]])
-    np.testing.assert_array_equal(make_target(masked).encoded(masked), [[NAN, 2.5]])
+    np.testing.assert_array_equal(make_target(masked).encode(masked), [[NAN, 2.5]])
     with pytest.raises(ValueError, match="y must have 1 columns, as in the fit; got 2"):
-        flat.encoded([[1.0, 2.0]])
+        flat.encode([[1.0, 2.0]])
 
 
 def test_rows_of_no_weight_say_nothing() -> None:
     y, weight = np.array(["a", "b", "only here"]), np.array([1.0, 2.0, 0.0])
-    target, encoded = learned(y, "auto", weight)
+    target, encoded = learn_target(y, "auto", weight)
     assert target.classes.tolist() == ["a", "b"]
     assert encoded.tolist() == [0, 1, -1]
-    _, encoded = learned([1.5, 2.5, 9.0], "auto", weight)
+    _, encoded = learn_target([1.5, 2.5, 9.0], "auto", weight)
     np.testing.assert_array_equal(encoded[:, 0], [1.5, 2.5, NAN])
     with pytest.raises(ValueError, match="1 class only"):
-        learned(y, "auto", np.array([1.0, 0.0, 0.0]))
+        learn_target(y, "auto", np.array([1.0, 0.0, 0.0]))
     with pytest.raises(ValueError, match="zero in every row"):
-        learned(y, "auto", np.zeros(3))
+        learn_target(y, "auto", np.zeros(3))
 
 
 def test_a_column_of_classes_is_told_of_once() -> None:
     with pytest.warns(DataConversionWarning, match="column-vector") as told:
-        learned(np.array([["a"], ["b"]]), "auto", None)
+        learn_target(np.array([["a"], ["b"]]), "auto", None)
     assert len(told) == 1
 
 

@@ -50,7 +50,7 @@ def test_rows_completed_with_conditional_means(
     reading = family.mode(params)
     scores = family.scores(Block(X, complete=False), reading)
     for k in range(K):
-        got = params.frame.leave(family.completed(scores, reading, k, None))
+        got = params.frame.leave(family.complete_rows(scores, reading, k, None))
         wanted = np.array([conditional_moments(x, means[k], covariances[k])[0] for x in X])
         np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
 
@@ -62,7 +62,7 @@ def test_rows_completed_with_draws(family: GaussianFamily, rng: np.random.Genera
     x = means[k] + [1.0, np.nan, -2.0, np.nan]
     reading = family.mode(params)
     scores = family.scores(Block(np.tile(x, (n, 1)), complete=False), reading)
-    draws = params.frame.leave(family.completed(scores, reading, k, rng.normal(size=(n, D))))
+    draws = params.frame.leave(family.complete_rows(scores, reading, k, rng.normal(size=(n, D))))
     filled, left = conditional_moments(x, means[k], covariances[k])
     np.testing.assert_allclose(draws[:, [0, 2]], np.tile(x[[0, 2]], (n, 1)), rtol=1e-12)
     gap = draws - filled

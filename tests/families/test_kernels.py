@@ -50,7 +50,7 @@ def test_fused_is_the_general_route(
     family: GaussianFamily, general: Any, n: int, dtype: Any, sides: bool, missing: bool
 ) -> None:
     block, params = _block(n, dtype, missing, sides), _params(family)
-    result = family.fused(block, family.mode(params), LOG_WEIGHTS)
+    result = family.fused_pass(block, family.mode(params), LOG_WEIGHTS)
     if missing and family.matrix:
         assert result is None  # conditional moments are not in the kernel
         return
@@ -65,7 +65,7 @@ def test_fused_is_the_general_route(
 
 
 def test_moments_are_double_whatever_the_data(family: GaussianFamily) -> None:
-    result = family.fused(
+    result = family.fused_pass(
         _block(50, np.float32, False, True), family.mode(_params(family)), LOG_WEIGHTS
     )
     assert result is not None
@@ -93,7 +93,7 @@ def test_the_guard_switches_at_its_limit(family: GaussianFamily) -> None:
     for size in np.geomspace(0.3, 1e-5, 40):
         reading = family.mode(_squeezed(family, size))
         over = bool((reading.amplification > AMPLIFICATION_LIMIT).any())
-        assert (family.fused(block, reading, LOG_WEIGHTS) is None) == over
+        assert (family.fused_pass(block, reading, LOG_WEIGHTS) is None) == over
         switched.append(over)
     assert switched == sorted(switched)  # once, and for good
     assert not switched[0] and switched[-1]
@@ -104,7 +104,7 @@ def test_one_bad_component_is_enough_for_the_guard(family: GaussianFamily) -> No
     means = params.means.copy()
     means[1] = 1e5  # far from the origin in units of its own deviation
     reading = family.mode(replace(params, means=means))
-    assert family.fused(_block(20, np.float64, False, False), reading, LOG_WEIGHTS) is None
+    assert family.fused_pass(_block(20, np.float64, False, False), reading, LOG_WEIGHTS) is None
 
 
 def test_single_precision_arithmetic_needs_better_conditioning() -> None:

@@ -11,10 +11,10 @@ import pytest
 from mixfold.contracts import Array
 from mixfold.families import GAUSSIAN
 from mixfold.families.factor import DiagonalNoise, FactorFamily, IsotropicNoise
-from mixfold.families.linear import LINEAR
 from mixfold.models.mixtures.mixture import Mixture
 from mixfold.testing import Case, laws
 from mixfold.testing.tables import clustered_table
+from tests.families.exponential.examples import EXAMPLES, rows_of
 
 pytestmark = pytest.mark.slow
 # of seed 2 the clusters are far apart: the first step arrives, and a gradient of zero shows nothing
@@ -51,33 +51,15 @@ def test_gaussian(name: str, seed: int) -> None:
 def test_factors(name: str, seed: int) -> None:
     rng, n, D, K, missing = sizes(seed)
     X = clustered_table(n, D, K, missing=missing, seed=seed)
-    check(Mixture(K, replace(FACTOR[name], holes=bool(missing))), X, rng, K)
-
-
-def counts(name: str, n: int, D: int, K: int, rng: np.random.Generator) -> tuple[Any, Array]:
-    """A family of a name, and rows that it can have."""
-    p = rng.uniform(0.1, 0.9, (K, D))[rng.integers(K, size=n)]
-    if name == "bernoulli":
-        return LINEAR[name](), (rng.random((n, D)) < p).astype(float)
-    if name == "binomial":
-        return LINEAR[name](trials=6), rng.binomial(6, p).astype(float)
-    if name == "poisson":
-        return LINEAR[name](), rng.poisson(8 * p).astype(float)
-    if name == "exponential":
-        return LINEAR[name](), rng.exponential(8 * p)
-    if name == "gamma":
-        return LINEAR[name](shape=2.0), rng.gamma(2.0, 8 * p)
-    if name == "categorical":
-        return LINEAR[name](n_categories=4), rng.binomial(3, p).astype(float)
-    shares = p / p.sum(axis=1, keepdims=True)
-    return LINEAR[name](), rng.multinomial(rng.integers(1, 20, n), shares).astype(float)
+    check(Mixture(K, replace(FACTOR[name], has_missing=bool(missing))), X, rng, K)
 
 
 @seeds
-@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_counts_codes_and_times(name: str, seed: int) -> None:
     rng, n, D, K, missing = sizes(seed)
-    family, X = counts(name, n, D, K, rng)
-    if name != "multinomial":
+    example = EXAMPLES[name]
+    X = rows_of(example, n, D, rng, K)
+    if example.plain.takes_missing:
         X[rng.random(X.shape) < missing] = np.nan
-    check(Mixture(K, family), X, rng, K)
+    check(Mixture(K, example.plain), X, rng, K)

@@ -17,14 +17,20 @@ from mixfold.families.bayes.known_covariance import KnownCovariance
 from mixfold.families.bayes.normal_gamma import BayesDiagonal
 from mixfold.families.bayes.normal_wishart import BayesFull
 from mixfold.families.component import ComponentFamily
-from mixfold.families.linear import LINEAR, Bernoulli, Categorical, Multinomial, Poisson
+from mixfold.families.exponential import (
+    EXPONENTIAL_FAMILIES,
+    Bernoulli,
+    Categorical,
+    Multinomial,
+    Poisson,
+)
 from mixfold.families.product import Part, PlainProduct, ProductFamily, product, product_of
 from mixfold.math.frame import Frame
 from mixfold.models.mixtures.bayes_mixture import BayesMixture
 from mixfold.models.mixtures.inference import INFERENCES
 from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 from mixfold.testing import Case, laws
-from mixfold.testing.case import settled
+from mixfold.testing.case import with_complete_flag
 from mixfold.testing.compare import require_same
 from mixfold.testing.storage import stored_identity
 
@@ -130,14 +136,14 @@ def test_one_part_is_scored_by_its_kernel() -> None:
     X = mixed_table()[:, [4, 1]]
     family = PlainProduct((Part((1, 0), FullGaussian()),))
     params = _params(family, X)
-    result = family.fused(_block(X), family.mode(params), np.zeros(K))
+    result = family.fused_pass(_block(X), family.mode(params), np.zeros(K))
     assert result is not None
-    alone = FullGaussian().fused(
+    alone = FullGaussian().fused_pass(
         _block(X[:, ::-1].copy()), FullGaussian().mode(params.parts[0]), np.zeros(K)
     )
     assert alone is not None
     require_same("one part", result[0].parts[0], alone[0])
-    assert FAMILY.fused(_block(mixed_table()), FAMILY.mode(_params()), np.zeros(K)) is None
+    assert FAMILY.fused_pass(_block(mixed_table()), FAMILY.mode(_params()), np.zeros(K)) is None
 
 
 def test_a_part_without_holes_is_complete_whatever_the_others() -> None:
@@ -216,7 +222,7 @@ def test_gibbs_draws_do_not_depend_on_blocks() -> None:
     model = BayesMixture(K, FAMILY, inference=INFERENCES["gibbs"])
     case = Case(model, mixed_table(0.1))
     params, whole = case.after(2), case.block
-    parts = [case.stats(params, settled(whole.part(a, a + 13))) for a in range(0, N, 13)]
+    parts = [case.stats(params, with_complete_flag(whole.part(a, a + 13))) for a in range(0, N, 13)]
     total = reduce(lambda a, b: a + b, parts)
     wanted = case.stats(params)
     np.testing.assert_array_equal(total.counts, wanted.counts)
@@ -227,7 +233,7 @@ def test_gibbs_draws_do_not_depend_on_blocks() -> None:
 
 
 def test_sampler_of_one_component() -> None:
-    params = FAMILY.keep(_params(), np.array([1]))
+    params = FAMILY.select(_params(), np.array([1]))
     frame = params.parts[0].frame
     covariance = np.zeros((D, D))
     covariance[np.ix_([4, 1], [4, 1])] = params.parts[0].scatter[0] * np.outer(
@@ -311,7 +317,7 @@ def test_condition_is_the_ratio_of_densities(known: list[int]) -> None:
     filled = model.impute(model.prepare(given), _block(holed), RowKeys(0), draw=True)
     assert np.isfinite(filled).all()
     stored_identity(given)
-    fewer = FAMILY.keep(given.components, np.array([2, 0]))
+    fewer = FAMILY.select(given.components, np.array([2, 0]))
     assert fewer.means.shape == (2, rest.size)
 
 
@@ -327,9 +333,9 @@ def posterior() -> tuple[Any, Any, Any, Frame]:
     scores = FAMILY.scores(_block(X), reading)
     moments = FAMILY.moments(scores, resp, reading)
     total = FAMILY.moments(
-        FAMILY.scores(_block(X), FAMILY.mode(FAMILY.keep(params, np.array([0])))),
+        FAMILY.scores(_block(X), FAMILY.mode(FAMILY.select(params, np.array([0])))),
         np.ones((N, 1)),
-        FAMILY.mode(FAMILY.keep(params, np.array([0]))),
+        FAMILY.mode(FAMILY.select(params, np.array([0]))),
     )
     prior = FAMILY.prior(params.frame, total)
     return FAMILY.posterior(moments, prior, params.frame), prior, moments, params.frame
@@ -348,7 +354,7 @@ def test_everything_adds_up_over_parts(posterior: tuple[Any, Any, Any, Frame]) -
         f.evidence(m, b, a.frame) for (f, a, b), m in zip(trios, moments.parts, strict=True)
     )
     assert FAMILY.evidence(moments, prior, frame) == pytest.approx(evidence)
-    reading = FAMILY.expected(q)
+    reading = FAMILY.expected_reading(q)
     block = _block(mixed_table())
     resp = np.random.default_rng(2).dirichlet(np.ones(K), N)
     wanted = float(np.sum(resp * FAMILY.log_density(block, reading)))
@@ -374,7 +380,7 @@ def test_sequential_predictives_multiply_to_the_evidence(
 ) -> None:
     _, prior, _, frame = posterior
     X = mixed_table()[:5]
-    one = FAMILY.mode(FAMILY.keep(_params(), np.array([0])))
+    one = FAMILY.mode(FAMILY.select(_params(), np.array([0])))
 
     def moments(rows: np.ndarray) -> Any:
         return FAMILY.moments(FAMILY.scores(_block(rows), one), np.ones((len(rows), 1)), one)
@@ -410,7 +416,10 @@ def test_another_frame_changes_nothing(posterior: tuple[Any, Any, Any, Frame]) -
     origin[[4, 1, 2]] += [1.0, -2.0, 3.0]
     scale[[4, 1, 2]] *= [2.0, 0.5, 3.0]
     other = Frame(origin, scale)
-    moved, base = FAMILY.reframed_posterior(q, other), FAMILY.reframed_prior(prior, frame, other)
+    moved, base = (
+        FAMILY.change_frame_of_posterior(q, other),
+        FAMILY.change_frame_of_prior(prior, frame, other),
+    )
     assert FAMILY.kl(moved, base) == pytest.approx(FAMILY.kl(q, prior), rel=1e-10)
     block = _block(mixed_table(0.1))
     np.testing.assert_allclose(
@@ -419,7 +428,7 @@ def test_another_frame_changes_nothing(posterior: tuple[Any, Any, Any, Frame]) -
         rtol=1e-10,
         atol=1e-13,
     )
-    params = FAMILY.reframed(FAMILY.point(q), other)
+    params = FAMILY.change_frame(FAMILY.point(q), other)
     got = FAMILY.log_density(block, FAMILY.mode(params))
     wanted = FAMILY.log_density(block, FAMILY.mode(FAMILY.point(q)))
     np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-13)
@@ -465,7 +474,7 @@ def test_entries_without_support_are_named_as_in_the_table() -> None:
 
 def test_categories_are_counted_by_part() -> None:
     family = product_of({"diag": [0], "categorical": [1, 2]})
-    told = family.with_categories(np.array([9.5, 2.0, 4.0]))
+    told = family.with_maxima(np.array([9.5, 2.0, 4.0]))
     assert told.n_free(K, 3) == K * (2 + 2 + 4)
     assert type(told) is ProductFamily
 
@@ -490,7 +499,7 @@ def test_product_of_names() -> None:
     assert isinstance(twice, ProductFamily) and len(twice.parts) == 3
     plain = product((Part((0,), FullGaussian()), Part((1,), Multinomial())))
     assert type(plain) is PlainProduct and plain.readings == ("mode",)
-    for name in LINEAR:
+    for name in EXPONENTIAL_FAMILIES:
         assert product_of({name: [0]}).parts[0].family.name == name
 
 

@@ -162,7 +162,7 @@ def test_place_moves_components_and_gives_them_a_typical_shape(family: GaussianF
 
 def test_keep_drops_the_other_components(family: GaussianFamily) -> None:
     params = typical_components(family, 4, D)
-    kept = family.keep(params, np.array([3, 1]))
+    kept = family.select(params, np.array([3, 1]))
     assert kept.scatter.shape == family.scatter_shape(2, D)
     np.testing.assert_array_equal(kept.means, params.means[[3, 1]])
     np.testing.assert_array_equal(family.dense(kept), family.dense(params)[[3, 1]])

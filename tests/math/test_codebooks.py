@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import Lasso
 
 from mixfold.math.adaptive import adaptive_step
-from mixfold.math.codebooks import RowRule, solved, swept
+from mixfold.math.codebooks import RowRule, solve_codebook, swept
 
 H, D, N = 4, 6, 60
 
@@ -22,9 +22,9 @@ def data(rng):
 
 def test_free_rows_are_least_squares(data) -> None:
     F, X, gram, cross = data
-    found = solved(np.zeros((H + 1, D)), gram, cross, RowRule())
+    found = solve_codebook(np.zeros((H + 1, D)), gram, cross, RowRule())
     np.testing.assert_allclose(found, np.linalg.lstsq(F, X, rcond=None)[0], atol=1e-10)
-    no_bias = solved(np.zeros((H + 1, D)), gram, cross, RowRule(bias=False))
+    no_bias = solve_codebook(np.zeros((H + 1, D)), gram, cross, RowRule(bias=False))
     np.testing.assert_allclose(
         no_bias[:-1], np.linalg.lstsq(F[:, :-1], X, rcond=None)[0], atol=1e-9
     )
@@ -36,7 +36,7 @@ def test_a_dead_code_keeps_its_row(data) -> None:
     F = F.copy()
     F[:, 1] = 0.0
     B = np.ones((H + 1, D))
-    found = solved(B, F.T @ F, F.T @ X, RowRule())
+    found = solve_codebook(B, F.T @ F, F.T @ X, RowRule())
     np.testing.assert_allclose(found[1], 1.0)
     rest = [0, 2, 3, 4]
     np.testing.assert_allclose(
@@ -69,18 +69,22 @@ def test_nonneg_rows_meet_the_conditions(data) -> None:
 def test_bounded_rows_cannot_be_improved(data, rng, nonneg, threshold) -> None:
     _, _, gram, cross = data
     rule = RowRule(threshold, nonneg, radius=0.8)
-    found = swept(rule.allowed(np.ones((H + 1, D))), gram, cross, rule, most=5000, tol=1e-13)
+    found = swept(
+        rule.project_to_constraints(np.ones((H + 1, D))), gram, cross, rule, most=5000, tol=1e-13
+    )
     assert np.linalg.norm(found[:-1], axis=1).max() <= 0.8 + 1e-12
     best = rule.value(found, gram, cross)
     for _ in range(300):
-        other = rule.allowed(found + rng.normal(scale=10.0 ** rng.uniform(-4, 0), size=found.shape))
+        other = rule.project_to_constraints(
+            found + rng.normal(scale=10.0 ** rng.uniform(-4, 0), size=found.shape)
+        )
         assert rule.value(other, gram, cross) >= best - 1e-9
 
 
 def test_no_sweep_increases_the_value(data) -> None:
     _, _, gram, cross = data
     rule = RowRule(2.0, True, 1.5)
-    B = rule.allowed(np.ones((H + 1, D)))
+    B = rule.project_to_constraints(np.ones((H + 1, D)))
     last = rule.value(B, gram, cross)
     for _ in range(15):
         B = swept(B, gram, cross, rule, most=1)

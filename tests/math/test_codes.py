@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from mixfold.math.convex_codes import softmax_bound, sweep_codes
-from mixfold.math.free_codes import free_codes, moved_shares
-from mixfold.math.links import LINKS, Identity
+from mixfold.math.free_codes import free_codes, solve_softmax_residuals
+from mixfold.math.link_functions import LINKS, Identity
 
 H, C = 4, 3
 HEADLESS = (np.zeros((H, 0)), np.zeros(0))
@@ -102,7 +102,7 @@ def test_moved_shares_solve_their_equation_when_labels_are_all(rng) -> None:
     K = np.diag([1.0, 100.0, 0.01])
     labels = rng.integers(0, C, 50)
     for scale in (1e-8, 1.0, 1e4):
-        w = moved_shares(logits, K, labels, scale)
+        w = solve_softmax_residuals(logits, K, labels, scale)
         moved = logits + w @ K
         q = np.exp(moved - logsumexp(moved, axis=1, keepdims=True))
         np.testing.assert_allclose(w, scale * (np.eye(C)[labels] - q), atol=1e-9 * scale)

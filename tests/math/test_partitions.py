@@ -10,8 +10,8 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from mixfold.math import partitions
-from mixfold.math.binder import refined as binder_moves
-from mixfold.math.partitions import canonical, point_partition, relabelled, similarity
+from mixfold.math.binder import refine_partition as binder_moves
+from mixfold.math.partitions import canonical, point_partition, relabel_draws, similarity
 
 
 def all_partitions(n: int) -> Iterator[tuple[int, ...]]:
@@ -72,7 +72,7 @@ def test_canonical_labels_are_equal_exactly_for_equal_partitions(
 def test_relabelling_agrees_with_the_best_of_all_permutations(rng: np.random.Generator) -> None:
     K, pivot = 4, rng.integers(0, 4, 30)
     labels = rng.integers(0, K, (12, 30))
-    for z, found in zip(labels, relabelled(labels, pivot), strict=True):
+    for z, found in zip(labels, relabel_draws(labels, pivot), strict=True):
         best = max(np.sum(np.array(p)[z] == pivot) for p in permutations(range(K)))
         assert np.sum(found == pivot) == best
         np.testing.assert_array_equal(canonical(found), canonical(z))
@@ -82,7 +82,7 @@ def test_relabelling_undoes_a_permutation_and_orders_parameters(rng: np.random.G
     pivot = np.repeat(np.arange(5), 8)
     shuffles = np.array([rng.permutation(5) for _ in range(6)])
     labels = shuffles[:, pivot]
-    np.testing.assert_array_equal(relabelled(labels, pivot), np.tile(pivot, (6, 1)))
+    np.testing.assert_array_equal(relabel_draws(labels, pivot), np.tile(pivot, (6, 1)))
     names = partitions.permutations(labels, pivot)
     means = np.arange(5) * 10.0  # of the pivot's clusters
     for shuffle, name in zip(shuffles, names, strict=True):
@@ -95,7 +95,7 @@ def test_relabelling_undoes_a_permutation_and_orders_parameters(rng: np.random.G
 def test_clusters_beyond_those_of_the_pivot_get_names_that_it_does_not_use() -> None:
     pivot = np.array([0, 0, 0, 1, 1, 1])
     labels = np.array([[2, 2, 0, 1, 1, 1], [5, 5, 5, 5, 5, 5]])
-    found = relabelled(labels, pivot)
+    found = relabel_draws(labels, pivot)
     assert found[0].tolist() == [0, 0, 2, 1, 1, 1]
     assert len(set(found[1].tolist())) == 1 and found[1, 0] in (0, 1)
     # clusters keep their names where it makes no difference
@@ -117,7 +117,7 @@ def test_relabelling_says_what_is_wrong(
     labels: list[object], pivot: list[int], n_labels: int, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        relabelled(np.array(labels), np.array(pivot), n_labels)
+        relabel_draws(np.array(labels), np.array(pivot), n_labels)
 
 
 # ------------------------------------------------------------------ similarity

@@ -162,7 +162,7 @@ def test_moments_of_latents_against_rejection(
     score = z @ w + b + np.sqrt(noise) * rng.normal(size=len(z))
     kept = z[s * score > 0]
     Rw, q, tau2 = R @ w, w @ m + b, noise + w @ R @ w
-    mean, coefficient = probit.squashed_moments(m, Rw, q, tau2, s)
+    mean, coefficient = probit.moments_given_sign(m, Rw, q, tau2, s)
     error = kept.std(axis=0) / np.sqrt(len(kept))
     np.testing.assert_array_less(np.abs(kept.mean(axis=0) - mean), 6 * error)
     assert np.abs(mean - m).max() > 20 * error.max()  # the label does say something
@@ -182,19 +182,19 @@ def test_many_rows_and_components_at_once(rng: np.random.Generator) -> None:
     n, K, d = 5, 3, 2
     m, Rw = rng.normal(size=(n, K, d)), rng.normal(size=(K, d))
     q, tau2, s = 3 * rng.normal(size=(n, K)), 1 + rng.random(K), rng.choice([-1, 1], size=(n, 1))
-    mean, coefficient = probit.squashed_moments(m, Rw, q, tau2, s)
+    mean, coefficient = probit.moments_given_sign(m, Rw, q, tau2, s)
     assert mean.shape == (n, K, d)
     assert coefficient.shape == (n, K)
     utility = np.stack(probit.utility_moments(q, tau2, s))
-    draws = probit.truncated_draw(q, tau2, s, 0.3)
+    draws = probit.draw_given_sign(q, tau2, s, 0.3)
     for i in range(n):
         for k in range(K):
             args = q[i, k], tau2[k], s[i, 0]
-            one = probit.squashed_moments(m[i, k], Rw[k], *args)
+            one = probit.moments_given_sign(m[i, k], Rw[k], *args)
             np.testing.assert_allclose(mean[i, k], one[0], rtol=1e-14)
             np.testing.assert_allclose(coefficient[i, k], one[1], rtol=1e-14)
             np.testing.assert_allclose(utility[:, i, k], probit.utility_moments(*args))
-            np.testing.assert_allclose(draws[i, k], probit.truncated_draw(*args, 0.3))
+            np.testing.assert_allclose(draws[i, k], probit.draw_given_sign(*args, 0.3))
 
 
 # ------------------------------------------------------------------ draws
@@ -203,7 +203,7 @@ def test_many_rows_and_components_at_once(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("t", [-1e8, -1e6, -1e3, -40.0, -5.001, -4.999, -1.0, 2.0, 40.0])
 @pytest.mark.parametrize("u", [1e-6, 0.1, 0.5, 0.97, 1 - 1e-12])
 def test_draws_invert_the_distribution_function(t: float, u: float) -> None:
-    x = float(probit.truncated_draw(t, 1.0, 1, u))
+    x = float(probit.draw_given_sign(t, 1.0, 1, u))
     if t < 20:
         with localcontext(prec=460, Emin=-(10**17), Emax=10**17):
             # the probability of a score nearer to zero, P(a < x | a > 0) = 1 - Phi(t - x) / Phi(t)
@@ -219,7 +219,7 @@ def test_draws_invert_the_distribution_function(t: float, u: float) -> None:
 def test_draws_have_the_law_and_the_moments(
     q: float, tau2: float, s: int, rng: np.random.Generator
 ) -> None:
-    draws = probit.truncated_draw(q, tau2, s, rng.random(20_000))
+    draws = probit.draw_given_sign(q, tau2, s, rng.random(20_000))
     assert (s * draws > 0).all()
     tau = np.sqrt(tau2)
     law = stats.truncnorm(-s * q / tau, np.inf, loc=s * q, scale=tau)
@@ -233,7 +233,7 @@ def test_draws_have_the_law_and_the_moments(
 @pytest.mark.parametrize("t", [-1e8, -1e3, -7.0, -3.0, 0.0, 8.0, 1e8])
 def test_draws_rise_with_the_uniforms_and_keep_their_sign(t: float) -> None:
     u = np.concatenate([[1e-300, 2.0**-53], np.linspace(1e-4, 0.9999, 300), [1 - 2.0**-53]])
-    draws = probit.truncated_draw(-t, 1.0, -1, u)
+    draws = probit.draw_given_sign(-t, 1.0, -1, u)
     assert np.isfinite(draws).all()
     assert (draws <= 0).all()
     assert (np.diff(draws) <= 0).all()

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import log_softmax, logsumexp
 from scipy.stats import entropy
 
-from mixfold.math.softmax import choose, clamp, entropies, normalise
+from mixfold.math.softmax import choose, clamp, entropies, log_shares, normalise
 
 
 @pytest.mark.parametrize("level", [0.0, -1e5, 800.0])
@@ -58,3 +58,12 @@ def test_choose_never_takes_what_has_no_share(rng: np.random.Generator) -> None:
     got = np.bincount(choose(shares, rng.random(20_000)), minlength=5)
     assert got[[0, 2, 4]].sum() == 0
     assert abs(got[3] / 20_000 - 0.7) < 6 * np.sqrt(0.21 / 20_000)
+
+
+@pytest.mark.parametrize("size", [1.0, 1e8, 1e15, 1e149])
+def test_log_shares_sum_to_one_however_large_scores_are(size: float) -> None:
+    scores = np.random.default_rng(0).normal(size=(50, 3)) * size
+    scores[:5] = scores[:5, :1] + np.array([0.0, 0.5, 1.0]) * (size < 1e10)  # nearly equal ones
+    np.testing.assert_allclose(np.exp(log_shares(scores)).sum(axis=1), 1.0, rtol=1e-12)
+    if size < 1e10:
+        np.testing.assert_allclose(np.exp(log_shares(scores)), normalise(scores)[1], atol=1e-12)

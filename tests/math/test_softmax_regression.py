@@ -7,11 +7,11 @@ import pytest
 
 from mixfold.math.softmax_regression import (
     LabelledRows,
-    bound_pull,
+    bound_linear_term,
     bound_value_and_gradient,
     improve_by_bound,
     improve_by_rows,
-    penalised,
+    l1_penalty,
     value_and_gradient,
 )
 
@@ -33,7 +33,7 @@ def sums(parts, W):
     F = np.vstack([np.column_stack([p.phi, np.ones(len(p.phi))]) for p in parts])
     weight = np.concatenate([p.weight for p in parts])
     gram = F.T @ (F * weight[:, None])
-    return gram, bound_pull(W, gram, -value_and_gradient(W, parts)[1])
+    return gram, bound_linear_term(W, gram, -value_and_gradient(W, parts)[1])
 
 
 def test_gradient_by_differences(parts, rng) -> None:
@@ -81,11 +81,11 @@ def test_bound_steps_go_to_the_same_place_and_never_up(parts, nonneg) -> None:
     last = value_and_gradient(W, parts)[0]
     for _ in range(300):
         W = improve_by_bound(W, *sums(parts, W), gamma, nonneg, 5)
-        value = value_and_gradient(W, parts)[0] + penalised(W, gamma)
+        value = value_and_gradient(W, parts)[0] + l1_penalty(W, gamma)
         assert value <= last + 1e-10
         last = value
     exact = improve_by_rows(np.zeros((H + 1, C)), parts, gamma, nonneg, 500, tol=1e-14)
-    best = value_and_gradient(exact, parts)[0] + penalised(exact, gamma)
+    best = value_and_gradient(exact, parts)[0] + l1_penalty(exact, gamma)
     np.testing.assert_allclose(last, best, rtol=1e-6)
 
 

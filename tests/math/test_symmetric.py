@@ -89,7 +89,7 @@ def test_floored_is_the_constrained_maximiser(seed: int) -> None:
     size, floor = 3, 0.5
     turn = np.linalg.qr(rng.normal(size=(size, size)))[0]
     S = (turn * [0.01, 0.2, 3.0]) @ turn.T  # two directions below the floor, one above
-    best, touched = symmetric.floored(S, floor)
+    best, touched = symmetric.raise_eigenvalues(S, floor)
     assert touched
     assert np.linalg.eigvalsh(best).min() >= floor * (1 - 1e-12)
 
@@ -112,12 +112,12 @@ def test_floored_is_the_constrained_maximiser(seed: int) -> None:
 
 def test_floored_leaves_alone_what_is_above(rng: np.random.Generator) -> None:
     A = _matrices(rng, 1, 4)[0] + np.eye(4)
-    same, touched = symmetric.floored(A, 0.9)
+    same, touched = symmetric.raise_eigenvalues(A, 0.9)
     assert same is A and not touched
 
 
 def test_floored_singular_and_zero() -> None:
     for S in (np.zeros((3, 3)), np.outer([1.0, 2, 3], [1.0, 2, 3])):
-        raised, touched = symmetric.floored(S, 1e-6)
+        raised, touched = symmetric.raise_eigenvalues(S, 1e-6)
         assert touched
         assert symmetric.cholesky(raised) is not None

@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from scipy.special import logsumexp, softmax
 
-from mixfold.math.topic_clusters import listed_rows, spread_rows, token_rows
+from mixfold.math.topic_clusters import spread_rows, sum_listed_clusters, token_rows
 
 N, D, K, M = 12, 9, 3, 5
 
@@ -30,7 +30,9 @@ def test_listed_clusters(tables, rng):
     lists = np.array([[0, 2, -1, 4]] * N, np.int32)
     lists[3] = [-1, -1, 1, -1]
     sums, centres, clusters = np.zeros((D, K)), np.zeros((M, K)), np.zeros(M)
-    bounds = listed_rows(*parts(X), weight, words, shares, level, lists, sums, centres, clusters)
+    bounds = sum_listed_clusters(
+        *parts(X), weight, words, shares, level, lists, sums, centres, clusters
+    )
     P = words @ shares.T
     allowed = np.array([[m in row for m in range(M)] for row in lists])
     scores = np.where(allowed, X @ np.log(P) + level, -np.inf)
@@ -69,7 +71,7 @@ def test_impossible_words_have_a_bound_all_the_same():
     words, shares = np.array([[1.0], [0.0]]), np.ones((1, 1))
     sums, centres, clusters = np.zeros((2, 1)), np.zeros((1, 1)), np.zeros(1)
     lists = np.zeros((1, 1), np.int32)
-    bounds = listed_rows(
+    bounds = sum_listed_clusters(
         *parts(X), np.ones(1), words, shares, np.zeros(1), lists, sums, centres, clusters
     )
     assert bounds[0] == pytest.approx(np.log(1e-300))

@@ -38,7 +38,9 @@ def test_equal_concentrations_are_the_symmetric_law() -> None:
 
 
 def test_expected_log_weights_stay_finite_when_a_component_dies() -> None:
-    expected = SymmetricDirichlet(1.0).expected(SymmetricDirichlet(1.0).posterior(np.zeros(1000)))
+    expected = SymmetricDirichlet(1.0).expected_log_weights(
+        SymmetricDirichlet(1.0).posterior(np.zeros(1000))
+    )
     np.testing.assert_allclose(expected, psi(1e-3) - psi(1.0))
 
 
@@ -56,10 +58,12 @@ def test_alternation_finds_the_alpha_of_the_assignment_law(
     best = minimize_scalar(loss, bounds=(-6, 6), method="bounded", options={"xatol": 1e-9})
     alpha = 1.0
     for _ in range(2000):
-        alpha = mixing.learned(mixing.posterior(COUNTS, alpha))
+        alpha = mixing.update_alpha(mixing.posterior(COUNTS, alpha))
     assert alpha == pytest.approx(np.exp(best.x), rel=1e-4)
     state = mixing.posterior(COUNTS, alpha)
-    assert COUNTS @ mixing.expected(state) - mixing.kl(state) == pytest.approx(-best.fun)
+    assert COUNTS @ mixing.expected_log_weights(state) - mixing.kl(state) == pytest.approx(
+        -best.fun
+    )
 
 
 def test_many_components_behave_like_a_dirichlet_process() -> None:

@@ -42,7 +42,7 @@ def _of(mixings: dict[str, Any]) -> Any:
 
 
 def _bound(mixing: Any, state: Any, counts: np.ndarray = COUNTS) -> float:
-    return float(counts @ mixing.expected(state) - mixing.kl(state))
+    return float(counts @ mixing.expected_log_weights(state) - mixing.kl(state))
 
 
 def _map(mixing: Any, state: Any, counts: np.ndarray = COUNTS) -> float:
@@ -57,7 +57,7 @@ def test_readings_are_log_weights(mixing: Any, rng: np.random.Generator) -> None
         assert log_weights.shape == (5,)
         np.testing.assert_allclose(np.exp(log_weights).sum(), 1)
     # Jensen: expected log weights add up to less than one, unless the state is a point
-    total = np.exp(mixing.expected(state)).sum()
+    total = np.exp(mixing.expected_log_weights(state)).sum()
     assert total <= 1 + 1e-12
     assert (total > 1 - 1e-9) == (not hasattr(state, "alpha"))
 
@@ -143,7 +143,7 @@ def test_draws_have_the_stated_expectations(mixing: Any, rng: np.random.Generato
     state = mixing.posterior(COUNTS)
     draws = np.stack([mixing.draw(state, rng) for _ in range(4000)])
     for values, expected in (
-        (draws, mixing.expected(state)),
+        (draws, mixing.expected_log_weights(state)),
         (np.exp(draws), mixing.mean(state)),
     ):
         error = values.std(axis=0) / np.sqrt(len(values))
@@ -166,7 +166,7 @@ def test_tiny_concentrations_give_finite_draws(mixing: Any, rng: np.random.Gener
         log_weights = mixing.draw(prior, rng)
         assert np.isfinite(log_weights).all()
         assert np.isfinite(mixing.log_prob(np.array([3, 0, 0, 1, 0]), 5e-4))
-        alpha = replace(mixing, learn_alpha=True).drawn_alpha(prior, log_weights, rng)
+        alpha = replace(mixing, learn_alpha=True).draw_alpha(prior, log_weights, rng)
         assert 0 < alpha < 1
 
 
@@ -177,8 +177,8 @@ def test_tiny_concentrations_give_finite_draws(mixing: Any, rng: np.random.Gener
 def test_learned_alpha_is_the_best_for_the_state(mixing: Any) -> None:
     state = mixing.posterior(COUNTS)
     for learned, loss in (
-        (mixing.learned(state), lambda s: mixing.kl(s)),
-        (mixing.learned(state, mixing.mode(state)), lambda s: -mixing.log_prior(s)),
+        (mixing.update_alpha(state), lambda s: mixing.kl(s)),
+        (mixing.update_alpha(state, mixing.mode(state)), lambda s: -mixing.log_prior(s)),
     ):
         best = minimize_scalar(
             lambda t, loss=loss: loss(replace(state, alpha=float(np.exp(t)))),
@@ -197,7 +197,11 @@ def test_learning_alpha_never_lowers_the_objective(mixing: Any, start: float) ->
         state = mixing.posterior(COUNTS, start)
         trace = [objective(mixing, state)]
         for _ in range(40):
-            alpha = mixing.learned(state, mixing.mode(state)) if point else mixing.learned(state)
+            alpha = (
+                mixing.update_alpha(state, mixing.mode(state))
+                if point
+                else mixing.update_alpha(state)
+            )
             state = mixing.posterior(COUNTS, alpha)
             trace.append(objective(mixing, state))
         assert (np.diff(trace) >= -1e-10).all()
@@ -210,7 +214,7 @@ def test_learned_alpha_with_one_component_is_harmless(mixing: Any) -> None:
         mixing = replace(mixing, alpha=1.0)
     counts = np.array([7.0])
     state = mixing.posterior(counts)
-    alpha = mixing.learned(state)
+    alpha = mixing.update_alpha(state)
     assert np.isfinite(alpha) and alpha > 0
     after = mixing.posterior(counts, alpha)
     assert _bound(mixing, after, counts) >= _bound(mixing, state, counts) - 1e-12
@@ -226,7 +230,7 @@ def test_drawn_alpha_keeps_its_prior(kind: str, rng: np.random.Generator) -> Non
     found, moved = [], 0
     for alpha in rng.gamma(shape, 1 / rate, 2000):
         state = mixing.posterior(np.zeros(4), alpha)
-        found.append(mixing.drawn_alpha(state, mixing.draw(state, rng), rng))
+        found.append(mixing.draw_alpha(state, mixing.draw(state, rng), rng))
         moved += found[-1] != alpha
     assert moved == 2000
     assert stats.kstest(found, stats.gamma(shape, scale=1 / rate).cdf).pvalue > 1e-3
@@ -252,7 +256,7 @@ def test_drawn_alpha_has_its_conditional_law(kind: str, rng: np.random.Generator
     state = mixing.posterior(np.zeros(5), 2.0)
     draws = []
     for _ in range(8000):
-        state = replace(state, alpha=mixing.drawn_alpha(state, log_weights, rng))
+        state = replace(state, alpha=mixing.draw_alpha(state, log_weights, rng))
         draws.append(state.alpha)
     thinned = np.array(draws[::4])  # nearly independent
     assert stats.kstest(np.interp(thinned, grid, cdf), "uniform").pvalue > 1e-3
@@ -261,17 +265,17 @@ def test_drawn_alpha_has_its_conditional_law(kind: str, rng: np.random.Generator
 @_of(BAYES)
 def test_alpha_that_is_not_learned_stays(mixing: Any, rng: np.random.Generator) -> None:
     state = mixing.posterior(COUNTS, 0.7)
-    assert mixing.learned(state) == 0.7
-    assert mixing.drawn_alpha(state, mixing.mode(state), rng) == 0.7
+    assert mixing.update_alpha(state) == 0.7
+    assert mixing.draw_alpha(state, mixing.mode(state), rng) == 0.7
 
 
 @_of(POINTS)
 def test_points_have_no_alpha_and_cost_nothing(mixing: Any, rng: np.random.Generator) -> None:
     state = mixing.posterior(COUNTS, 3.0)
     assert not mixing.learn_alpha and mixing.hyper is None
-    assert np.isnan(mixing.learned(state)) and np.isnan(mixing.drawn_alpha(state, state, rng))
+    assert np.isnan(mixing.update_alpha(state)) and np.isnan(mixing.draw_alpha(state, state, rng))
     assert mixing.kl(state) == mixing.log_prior(state) == 0
-    for reading in (mixing.expected(state), mixing.draw(state, rng)):
+    for reading in (mixing.expected_log_weights(state), mixing.draw(state, rng)):
         np.testing.assert_array_equal(reading, mixing.mode(state))
     np.testing.assert_array_equal(mixing.mean(state), state)
     expected = (COUNTS * np.log(np.where(COUNTS > 0, state, 1.0))).sum()
@@ -283,7 +287,7 @@ def test_alpha_cannot_be_drawn_from_a_flat_prior(kind: str, rng: np.random.Gener
     mixing = LEARNED[kind]
     state = mixing.posterior(COUNTS)
     with pytest.raises(ValueError, match=r"hyper must be given to draw alpha.*None"):
-        mixing.drawn_alpha(state, mixing.mode(state), rng)
+        mixing.draw_alpha(state, mixing.mode(state), rng)
 
 
 # ------------------------------------------------ parameters

@@ -46,11 +46,11 @@ def test_bound_with_an_unknown_alpha_is_below_the_evidence(hyper: tuple[float, f
     alpha = 1.0
     for start in (0.1, 1.0, 20.0):
         state = mixing.posterior(COUNTS, start)
-        assert COUNTS @ mixing.expected(state) - mixing.kl(state) < exact
+        assert COUNTS @ mixing.expected_log_weights(state) - mixing.kl(state) < exact
     for _ in range(100):
-        alpha = mixing.learned(mixing.posterior(COUNTS, alpha))
+        alpha = mixing.update_alpha(mixing.posterior(COUNTS, alpha))
     state = mixing.posterior(COUNTS, alpha)
-    gap = exact - (COUNTS @ mixing.expected(state) - mixing.kl(state))
+    gap = exact - (COUNTS @ mixing.expected_log_weights(state) - mixing.kl(state))
     assert 0 < gap < 0.2
 
 
@@ -58,7 +58,7 @@ def test_learned_alpha_without_a_prior_is_the_maximum_of_the_law() -> None:
     mixing = StickBreaking(1.0, learn_alpha=True, hyper=None)
     alpha = 1.0
     for _ in range(500):
-        alpha = mixing.learned(mixing.posterior(COUNTS, alpha))
+        alpha = mixing.update_alpha(mixing.posterior(COUNTS, alpha))
     best = mixing.log_prob(COUNTS, alpha)
     for other in (0.98 * alpha, 1.02 * alpha):
         assert mixing.log_prob(COUNTS, other) < best
@@ -77,8 +77,8 @@ def test_order_is_kept_only_if_the_bound_rises(rng: np.random.Generator) -> None
             np.testing.assert_array_equal(counts[order], decreasing)
             taken += 1
             before, after = (StickBreaking().posterior(c, alpha) for c in (counts, decreasing))
-            rise = decreasing @ mixing.expected(after) - mixing.kl(after)
-            better += rise > counts @ mixing.expected(before) - mixing.kl(before)
+            rise = decreasing @ mixing.expected_log_weights(after) - mixing.kl(after)
+            better += rise > counts @ mixing.expected_log_weights(before) - mixing.kl(before)
     assert better == taken
     assert 100 < taken < 300  # sorting is mostly, not always, an improvement
 

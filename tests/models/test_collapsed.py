@@ -20,7 +20,7 @@ from mixfold.families.bayes.normal_gamma import (
     BayesTiedSpherical,
 )
 from mixfold.families.bayes.normal_wishart import BayesFull, BayesTied
-from mixfold.families.linear import (
+from mixfold.families.exponential import (
     Bernoulli,
     Binomial,
     Categorical,
@@ -39,11 +39,12 @@ from mixfold.testing.samplers import (
     agree,
     canonical,
     features,
+    mixture_to_sample,
     pilot_of,
     same_means,
-    sampled,
 )
 from mixfold.testing.samplers import law as partition_law
+from tests.families.exponential.examples import EXAMPLES, rows_of
 
 _KNOWN = np.array([[1.0, 0.4, 0.0], [0.4, 2.0, -0.3], [0.0, -0.3, 0.5]])
 _MIXED = product_of([("full", [0, 1]), ("poisson", [2]), ("categorical", [3])])
@@ -59,7 +60,12 @@ FAMILIES: dict[str, Any] = {
     "gamma": Gamma(a=2.0, shape=2.5),
     "categorical": Categorical(concentration=0.6, n_categories=(3, 2, 4)),
     "multinomial": Multinomial(concentration=0.8),
-    "product": _MIXED.with_categories(np.array([0.0, 0.0, 0.0, 2.0])),
+    "product": _MIXED.with_maxima(np.array([0.0, 0.0, 0.0, 2.0])),
+}
+FAMILIES |= {
+    name: example.plain
+    for name, example in EXAMPLES.items()
+    if name not in FAMILIES and getattr(example.plain, "collapsed_law", None)
 }
 GAPS = ("diag", "spherical", "known", "bernoulli", "binomial", "poisson", "gamma", "categorical")
 
@@ -79,12 +85,14 @@ def _rows(name: str, n: int, rng: np.random.Generator) -> Array:
             [rng.normal(side, 1, (n, 2)), rng.poisson(4 + side), rng.integers(0, 3, (n, 1))]
         ),
     }
+    if name in EXAMPLES and name not in rows:
+        return np.asarray(rows_of(EXAMPLES[name], n, 3, rng, 2))
     usual = lambda: rng.normal(side, 1, (n, 3)) * [1, 2, 0.5] + [0, 30, 0]  # noqa: E731
     return np.asarray(rows.get(name, usual)(), dtype=float)
 
 
 def _sampler(name: str, mixing: Any, X: Array, **fields: Any) -> tuple[CollapsedSampler, Any]:
-    model = sampled(FAMILIES[name], mixing, pilot_of(X))
+    model = mixture_to_sample(FAMILIES[name], mixing, pilot_of(X))
     block = Block(X, complete=not np.isnan(X).any(), **fields)
     process = isinstance(mixing, StickBreaking)
     sampler = CollapsedSampler(model, block, pilot_of(X), process=process)
@@ -132,7 +140,7 @@ def test_log_joint_by_another_route(name: str, mixing: Any, rng: np.random.Gener
     sampler, model = _sampler(name, mixing, X)
     for _ in range(3):
         sampler.sweep(rng)
-    labels = sampler.drawn_labels(rng)
+    labels = sampler.draw_labels(rng)
     wide = replace(model, n_components=int(labels.max()) + 1)
     counts = np.bincount(labels)
     wanted = Placed(wide, pilot_of(X)).evidence(X, labels)
@@ -143,7 +151,7 @@ def test_log_joint_by_another_route(name: str, mixing: Any, rng: np.random.Gener
     else:
         wanted += mixing.log_prob(np.bincount(labels, minlength=3))
     shares = counts[counts > 0] / len(X)
-    traced = sampler.traced()
+    traced = sampler.summarise_sweep()
     assert traced[0] == pytest.approx(wanted, abs=1e-8)
     assert traced[1:4].tolist() == [shares.size, 1.7, shares.max()]
     assert traced[4] == pytest.approx(-(shares * np.log(shares)).sum())
@@ -156,7 +164,7 @@ def test_rows_that_come_and_go_leave_no_rounding_behind(rng: np.random.Generator
         for _ in range(250):
             sampler.sweep(rng)
         assert sampler._sweeps % 100 == 50  # not just rebuilt
-        labels = sampler.drawn_labels(rng)
+        labels = sampler.draw_labels(rng)
         wide = replace(model, n_components=int(labels.max()) + 1)
         counts = sampler.counts[sampler.counts > 0]
         law = counts.size * np.log(3.0) + gammaln(counts).sum() + gammaln(3.0) - gammaln(63.0)
@@ -170,7 +178,7 @@ def test_a_prior_much_smaller_than_the_data(rng: np.random.Generator) -> None:
     X[::3] += 1.0
     scatter = 1e-12 * np.eye(2)
     family = BayesFull(mean=np.zeros(2), precision=1e-9, degrees=3.0, scatter=scatter)
-    model = sampled(family, StickBreaking(1.0), pilot_of(X))
+    model = mixture_to_sample(family, StickBreaking(1.0), pilot_of(X))
     sampler = CollapsedSampler(model, Block(X), pilot_of(X), process=True)
     sampler.start(np.zeros(12, int))
     for _ in range(20):
@@ -241,7 +249,7 @@ def test_joint_distribution(name: str, mixing: Any, rng: np.random.Generator) ->
     """Rows given components and components given rows, in turn, have the joint law."""
     n, first = 6, _rows(name, 6, rng)
     pilot, process = pilot_of(first), isinstance(mixing, StickBreaking)
-    model = sampled(FAMILIES[name], mixing, pilot)
+    model = mixture_to_sample(FAMILIES[name], mixing, pilot)
     prior = Placed(replace(model, n_components=n), pilot).without_rows()
 
     def rows_of(labels: Array) -> Array:
@@ -291,7 +299,7 @@ def test_posterior_of_a_draw(mixing: Any, rng: np.random.Generator) -> None:
     sampler, model = _sampler("diag", mixing, X)
     for _ in range(5):
         sampler.sweep(rng)
-    params, labels = sampler.params(), sampler.drawn_labels(rng)
+    params, labels = sampler.params(), sampler.draw_labels(rng)
     np.testing.assert_array_equal(np.bincount(labels, minlength=params.n_components), params.counts)
     if isinstance(mixing, StickBreaking):
         assert params.counts[-1] == 0 and (params.counts[:-1] > 0).all()
@@ -312,7 +320,7 @@ def test_known_rows_stay_and_rows_without_weight_do_not_count(rng: np.random.Gen
     y[:4], weight[[3, 7]] = [2, 2, 0, 1], 0.0
     X[7] = -5.0  # no count at all
     for mixing in (SymmetricDirichlet(1.0), StickBreaking(1.0)):
-        model = sampled(FAMILIES["poisson"], mixing, pilot_of(X[:7]))
+        model = mixture_to_sample(FAMILIES["poisson"], mixing, pilot_of(X[:7]))
         process = isinstance(mixing, StickBreaking)
         block = Block(X, y=y, weight=weight)
         pilot = replace(pilot_of(X[:7]), block=Block(X[:7], y=y[:7]))
@@ -322,7 +330,7 @@ def test_known_rows_stay_and_rows_without_weight_do_not_count(rng: np.random.Gen
             sampler.sweep(rng)
             assert sampler.counts.sum() == 10
             assert sampler.labels[[0, 1, 2]].tolist() == [2, 2, 0]
-        labels, params = sampler.drawn_labels(rng), sampler.params()
+        labels, params = sampler.draw_labels(rng), sampler.params()
         assert labels[0] == labels[1] != labels[2]
         assert (labels < params.n_components).all() and (labels >= 0).all()
         assert params.counts.sum() == 10
@@ -333,7 +341,7 @@ def test_known_rows_stay_and_rows_without_weight_do_not_count(rng: np.random.Gen
 def test_a_row_without_weight_is_drawn_by_the_predictive(rng: np.random.Generator) -> None:
     X = np.array([[-1.0], [-1.2], [-0.8], [1.0], [1.2], [-0.2]])
     family = BayesDiagonal(precision=0.5, degrees=4.0)
-    model = sampled(family, SymmetricDirichlet(1.0), pilot_of(X), 2)
+    model = mixture_to_sample(family, SymmetricDirichlet(1.0), pilot_of(X), 2)
     weight, y = np.array([1, 1, 1, 1, 1, 0.0]), np.array([0, 0, 0, 1, 1, -1])
     block = Block(X, y=y, weight=weight)
     sampler = CollapsedSampler(model, block, pilot_of(X), process=False)
@@ -341,7 +349,7 @@ def test_a_row_without_weight_is_drawn_by_the_predictive(rng: np.random.Generato
     params = sampler.params()
     scores = np.exp(model.log_predictive(params, Block(X[5:])))[0]
     share = scores[1] / scores.sum()
-    drawn = np.mean([sampler.drawn_labels(rng)[5] for _ in range(4000)])
+    drawn = np.mean([sampler.draw_labels(rng)[5] for _ in range(4000)])
     assert 0.05 < share < 0.95
     assert abs(drawn - share) < 4.5 * np.sqrt(share * (1 - share) / 4000)
 
@@ -391,14 +399,14 @@ def test_sparse_rows_are_dense_rows(name: str, rng: np.random.Generator) -> None
 @pytest.mark.parametrize("family", [BayesTied(), BayesTiedDiagonal(), BayesTiedSpherical()])
 def test_tied_families_are_refused(family: Any, rng: np.random.Generator) -> None:
     X = _rows("full", 10, rng)
-    model = sampled(family, StickBreaking(1.0), pilot_of(X))
+    model = mixture_to_sample(family, StickBreaking(1.0), pilot_of(X))
     with pytest.raises(ValueError, match=r"share a covariance.*full, diag.*inference='gibbs'"):
         CollapsedSampler(model, Block(X), pilot_of(X), process=True)
 
 
 def test_gaps_in_full_covariances_are_refused(rng: np.random.Generator) -> None:
     X = _rows("full", 10, rng)
-    model, pilot = sampled(BayesFull(), StickBreaking(1.0), pilot_of(X)), pilot_of(X)
+    model, pilot = mixture_to_sample(BayesFull(), StickBreaking(1.0), pilot_of(X)), pilot_of(X)
     X[4, 1] = np.nan
     with pytest.raises(ValueError, match=r"'full'.*row 4 lacks.*inference='gibbs'.*'diag'"):
         CollapsedSampler(model, Block(X, complete=False), pilot, process=True)
@@ -411,7 +419,7 @@ def test_a_dense_table_of_sparse_rows_has_a_bound(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     X = _rows("diag", 10, rng)
-    model = sampled(BayesDiagonal(), StickBreaking(1.0), pilot_of(X))
+    model = mixture_to_sample(BayesDiagonal(), StickBreaking(1.0), pilot_of(X))
     sparse = Block(csr_array(X))
     sampler = CollapsedSampler(model, sparse, pilot_of(X), process=True)
     dense = CollapsedSampler(model, Block(X), pilot_of(X), process=True)
@@ -424,7 +432,7 @@ def test_a_dense_table_of_sparse_rows_has_a_bound(
 def test_other_refusals(rng: np.random.Generator) -> None:
     X = _rows("poisson", 10, rng)
     pilot = pilot_of(X)
-    model = sampled(Poisson(), StickBreaking(1.0), pilot_of(X))
+    model = mixture_to_sample(Poisson(), StickBreaking(1.0), pilot_of(X))
     with pytest.raises(ValueError, match=r"row 2 has 0\.5.*inference='vb'"):
         weight = np.where(np.arange(10) == 2, 0.5, 1.0)
         CollapsedSampler(model, Block(X, weight=weight), pilot, process=True)

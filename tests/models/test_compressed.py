@@ -12,7 +12,7 @@ from mixfold.engine.sources import open_source
 from mixfold.families.factor import FactorFamily
 from mixfold.models.factors.spectral import second_moments
 from mixfold.models.factors.spectral_sums import SecondMoments
-from mixfold.models.mixtures.compressed import compressed
+from mixfold.models.mixtures.compressed import compress_moments
 from mixfold.models.mixtures.mixture import Mixture
 from mixfold.testing import Case
 from mixfold.testing.tables import clustered_table
@@ -56,7 +56,7 @@ def _same(got: np.ndarray, wanted: np.ndarray, X: np.ndarray, rtol: float = 1e-9
 @pytest.mark.parametrize("center", [True, False], ids=["centred", "about zero"])
 def test_the_same_second_moments(X: np.ndarray, center: bool) -> None:
     weight = np.random.default_rng(1).uniform(0.2, 3, len(X))
-    few = compressed(_moments(X, weight), center)
+    few = compress_moments(_moments(X, weight), center)
     assert few.weight.sum() == pytest.approx(weight.sum(), rel=1e-12)
     assert len(few.rows) <= X.shape[1]
     mean = np.average(X, axis=0, weights=weight)
@@ -68,7 +68,7 @@ def test_the_same_second_moments(X: np.ndarray, center: bool) -> None:
 
 
 def test_rows_on_both_sides_have_the_mean_too(X: np.ndarray) -> None:
-    rows, weight = compressed(_moments(X)).both_sides()
+    rows, weight = compress_moments(_moments(X)).both_sides()
     assert weight.sum() == pytest.approx(len(X))
     mean = np.average(rows, axis=0, weights=weight)
     np.testing.assert_allclose(mean, X.mean(axis=0), rtol=1e-12, atol=1e-12)
@@ -82,7 +82,7 @@ def test_the_likelihood_of_one_component_is_that_of_the_table() -> None:
     model = Mixture(1, FactorFamily(factors=(2,)))
     case = Case(model, X)
     params = case.after(2)
-    rows, weight = compressed(_moments(X)).both_sides()
+    rows, weight = compress_moments(_moments(X)).both_sides()
     reading = model.prepare(params)
     ours = model.expect(reading, Block(rows, weight=weight), RowKeys(0))
     theirs = case.stats(params)
@@ -93,13 +93,13 @@ def test_the_likelihood_of_one_component_is_that_of_the_table() -> None:
 
 
 def test_collinear_columns_need_fewer_rows() -> None:
-    assert len(compressed(_moments(TABLES["ordinary"])).rows) == 5
-    assert len(compressed(_moments(TABLES["collinear"])).rows) == 5  # of six columns
-    assert len(compressed(_moments(TABLES["more columns than rows"])).rows) == 5
+    assert len(compress_moments(_moments(TABLES["ordinary"])).rows) == 5
+    assert len(compress_moments(_moments(TABLES["collinear"])).rows) == 5  # of six columns
+    assert len(compress_moments(_moments(TABLES["more columns than rows"])).rows) == 5
 
 
 def test_equal_rows_are_one_row_of_zeros() -> None:
-    few = compressed(_moments(np.full((8, 3), 2.0)))
+    few = compress_moments(_moments(np.full((8, 3), 2.0)))
     np.testing.assert_array_equal(few.rows, np.zeros((1, 3)))
     np.testing.assert_array_equal(few.mean, 2.0)
     assert few.weight.sum() == 8

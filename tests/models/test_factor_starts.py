@@ -59,7 +59,7 @@ def test_order_of_the_rows_does_not_matter(name: str, rng: np.random.Generator) 
 def test_weights_are_repetition(name: str, missing: float) -> None:
     X = clustered_table(N, D, K, missing=missing)
     times = np.arange(N) % 3
-    family = FactorFamily(factors=(2,), holes=bool(missing))
+    family = FactorFamily(factors=(2,), has_missing=bool(missing))
     model = Mixture(K, family, start=FACTOR_STARTS[name](2))
     weighted = Case(model, X, weight=times.astype(float)).start()
     repeated = Case(model, np.repeat(X, times, axis=0)).start()

@@ -65,7 +65,7 @@ def params(model: Mixture) -> MixtureParams:
     assert isinstance(family, FactorFamily)
     W = 1.5 * rng.normal(size=(K, D, family.size))
     W = np.where(np.arange(family.size) < np.resize(family.factors, K)[:, None, None], W, 0.0)
-    noise = family.noise.spread(family.noise.reduced(rng.uniform(0.2, 1.0, (K, D))), (K, D))
+    noise = family.noise.spread(family.noise.drop_copies(rng.uniform(0.2, 1.0, (K, D))), (K, D))
     if family.loadings.tied:
         W[:] = W[0]
     scale = rng.uniform(0.5, 3.0, D) if family.scales_columns else np.full(D, 2.0)

@@ -18,16 +18,16 @@ from mixfold.engine.sources import open_source
 from mixfold.engine.state import Task
 from mixfold.families.bayes.normal_gamma import BayesDiagonal
 from mixfold.families.bayes.normal_wishart import BayesFull, BayesTied
-from mixfold.families.linear import Bernoulli, Poisson
+from mixfold.families.exponential import Bernoulli, Poisson
 from mixfold.mixing import StickBreaking, SymmetricDirichlet
 from mixfold.testing.samplers import (
     Placed,
     agree,
     canonical,
     features,
+    mixture_to_sample,
     pilot_of,
     same_means,
-    sampled,
     whole,
 )
 from mixfold.testing.samplers import law as partition_law
@@ -116,7 +116,7 @@ def _counts(labels: Any) -> Array:
 def test_exact_law_of_partitions(name: str, mixing: Any, rng: np.random.Generator) -> None:
     X = _rows(name, 4, rng)
     pilot = pilot_of(X)
-    model = sampled(FAMILIES[name], mixing, pilot)
+    model = mixture_to_sample(FAMILIES[name], mixing, pilot)
     placed = Placed(model, pilot)
 
     def log_weight(labels: Any) -> float:
@@ -129,7 +129,7 @@ def test_exact_law_of_partitions_with_a_hole(rng: np.random.Generator) -> None:
     """The entry that is missing is integrated out by quadrature."""
     X = _rows("full", 4, rng)
     pilot, mixing = pilot_of(X), StickBreaking(1.5)
-    model = sampled(FAMILIES["full"], mixing, pilot)
+    model = mixture_to_sample(FAMILIES["full"], mixing, pilot)
     placed = Placed(model, pilot)
     # x = 10 + tan t, midpoints of t: a power of x becomes one of cos t
     t = (np.arange(24) + 0.5) / 24 * np.pi - np.pi / 2
@@ -167,7 +167,7 @@ def test_joint_distribution(name: str, mixing: Any, rng: np.random.Generator) ->
     """Rows given components and a sweep given rows, in turn, have the joint law."""
     n, first = 5, _rows(name, 5, rng)
     pilot = pilot_of(first)
-    model = sampled(FAMILIES[name], mixing, pilot)
+    model = mixture_to_sample(FAMILIES[name], mixing, pilot)
     placed = Placed(model, pilot)
     prior = placed.without_rows()
 
@@ -196,14 +196,16 @@ def test_joint_distribution(name: str, mixing: Any, rng: np.random.Generator) ->
 # ------------------------------------------------ blocks and threads
 
 
-@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("has_missing", [False, True])
 @pytest.mark.parametrize("name", FAMILIES)
-def test_blocks_and_threads_do_not_matter(name: str, holes: bool, rng: np.random.Generator) -> None:
+def test_blocks_and_threads_do_not_matter(
+    name: str, has_missing: bool, rng: np.random.Generator
+) -> None:
     X = _rows(name, 60, rng)
-    if holes:
+    if has_missing:
         X[rng.random(X.shape) < 0.2] = np.nan
     pilot = pilot_of(X)
-    model = sampled(FAMILIES[name], StickBreaking(1.0, True), pilot)
+    model = mixture_to_sample(FAMILIES[name], StickBreaking(1.0, True), pilot)
     start = model.initialise(pilot, np.random.default_rng(1))
     ways = [
         (Rows(X), Plain()),
@@ -227,7 +229,7 @@ def test_blocks_and_threads_do_not_matter(name: str, holes: bool, rng: np.random
 def test_known_rows_stay(rng: np.random.Generator) -> None:
     X = _rows("diag", 30, rng)
     y = np.where(np.arange(30) < 6, np.arange(30) % 3, -1)
-    model = sampled(FAMILIES["diag"], SymmetricDirichlet(1.0), pilot_of(X))
+    model = mixture_to_sample(FAMILIES["diag"], SymmetricDirichlet(1.0), pilot_of(X))
     source = open_source(X, y=y)
     pilot = replace(pilot_of(X), block=whole(X, y=y))
     start = model.initialise(pilot, np.random.default_rng(1))

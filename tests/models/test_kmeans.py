@@ -51,12 +51,12 @@ def inertia(X: Array, weight: Array, labels: Array) -> float:
 
 def _tables(rng: np.random.Generator) -> dict[str, dict[str, Any]]:
     X = blobs(rng)
-    holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    has_missing = np.where(rng.random(X.shape) < 0.2, np.nan, X)
     thin = sparse.csr_array(np.where(rng.random(X.shape) < 0.6, 0.0, X))
     return {
         "plain": {"X": X},
         "weights": {"X": X, "weight": rng.integers(1, 4, len(X)).astype(float)},
-        "missing": {"X": holes},
+        "missing": {"X": has_missing},
         "float32": {"X": X.astype(np.float32), "rtol": 1e-5},
         "offset": {"X": X + 1e8, "rtol": 1e-7},
         "sparse": {"X": thin},

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mixfold.families import GAUSSIAN
-from mixfold.models.mixtures.given import Given
+from mixfold.models.mixtures.given_start import GivenStart
 from mixfold.models.mixtures.mixture import Mixture
 from mixfold.models.mixtures.starts import STARTS, KMeansStart, Sample
 from mixfold.testing import Case
@@ -94,18 +94,18 @@ def test_prescribed_parts_are_kept(kind: str) -> None:
     X = clustered_table(100, D, K)
     free = Case(Mixture(K, family), X).start()
     covariances = family.covariances(free.components) * 2.5
-    given = Given(np.array([0.6, 0.3, 0.1]), X[[0, 50, 99]], covariances)
+    given = GivenStart(np.array([0.6, 0.3, 0.1]), X[[0, 50, 99]], covariances)
     params = Case(Mixture(K, family, given=given), X).start()
     np.testing.assert_array_equal(params.weights, [0.6, 0.3, 0.1])
     np.testing.assert_allclose(
         params.components.frame.leave(params.components.means), X[[0, 50, 99]]
     )
     np.testing.assert_allclose(family.covariances(params.components), covariances)
-    only = Case(Mixture(K, family, given=Given(means=X[[0, 50, 99]])), X).start()
+    only = Case(Mixture(K, family, given=GivenStart(means=X[[0, 50, 99]])), X).start()
     np.testing.assert_allclose(
         family.covariances(only.components), family.covariances(free.components)
     )
-    assert not given.free and Given().free
+    assert not given.free and GivenStart().free
 
 
 @pytest.mark.parametrize("kind", sorted(GAUSSIAN))
@@ -131,3 +131,19 @@ def test_order_of_the_rows_does_not_matter(name: str, rng: np.random.Generator) 
     model = Mixture(K, GAUSSIAN["full"](), start=STARTS[name])
     shuffled = Case(model, X[rng.permutation(100)]).start()
     require_same("order of rows", shuffled, Case(model, X).start(), 1e-12)
+
+
+def test_whitened_distances_of_wide_rows_are_those_of_their_covariance() -> None:
+    from mixfold.models.mixtures import starts
+
+    rng = np.random.default_rng(0)
+    U = rng.normal(size=(12, 40)) * rng.gamma(2.0, size=40)
+    weight = rng.gamma(2.0, size=12)
+    dense = starts._whiten(Sample(U, weight, None)).U
+    w = weight / weight.sum()
+    wide = starts._whitened_wide(U - w @ U, w)
+    np.testing.assert_allclose(
+        np.linalg.norm(wide[:, None] - wide, axis=2),
+        np.linalg.norm(dense[:, None] - dense, axis=2),
+        rtol=1e-5, atol=1e-8,
+    )  # fmt: skip

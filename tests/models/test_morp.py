@@ -14,10 +14,15 @@ from mixfold.engine.executors import ThreadExecutor
 from mixfold.engine.sources import open_source
 from mixfold.math.kernels import LinearKernel, PolynomialKernel, RbfKernel
 from mixfold.models.factors.spectral_sums import MissingEntries
+from mixfold.models.kernels.linear_readout import fit_readout
 from mixfold.models.kernels.morp import check_spanned, inverse_form, max_form
-from mixfold.models.kernels.readout import fit_readout
-from mixfold.models.kernels.views import dual_thin, given_thin, landmark_thin, primal_thin
-from mixfold.models.kernels.views import thin as limits
+from mixfold.models.kernels.views import (
+    dual_thin,
+    landmark_thin,
+    primal_thin,
+    thin_svd_of_kernel_matrix,
+)
+from mixfold.models.kernels.views import thin_svd as limits
 
 RNG = np.random.default_rng(3)
 ONE = ThreadExecutor(1)
@@ -123,7 +128,7 @@ def test_blocks_do_not_matter(rows: int) -> None:
     whole, cut = primal_thin(source, ONE), primal_thin(Cut(source), ThreadExecutor(2))
     np.testing.assert_allclose(cut.values, whole.values, rtol=1e-12)
     G = RBF.block(X, X)
-    given = given_thin(Cut(open_source(G, y=Y - Y.mean(axis=0))), ONE, np.arange(40))
+    given = thin_svd_of_kernel_matrix(Cut(open_source(G, y=Y - Y.mean(axis=0))), ONE, np.arange(40))
     np.testing.assert_allclose(given.values, view(X, Y, "dual", RBF).values, rtol=1e-6)
     np.testing.assert_allclose(
         np.abs(given.reader(np.eye(39))(G)), np.abs(view(X, Y, "dual", RBF).reader(np.eye(39))(X)),

@@ -14,7 +14,7 @@ from mixfold.families import GAUSSIAN
 from mixfold.families.gaussian import GaussianFamily
 from mixfold.math.frame import plain_frame
 from mixfold.models.mixtures import nested
-from mixfold.models.mixtures.framed import FramedMixture
+from mixfold.models.mixtures.fixed_frame import FramedMixture
 from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 from mixfold.testing.oracles import gaussian_log_density, in_data_coordinates
 from mixfold.testing.tables import typical_components
@@ -33,7 +33,8 @@ def _children(family: GaussianFamily) -> list[MixtureParams]:
     every = typical_components(family, sum(SIZES), D)
     parts = np.split(np.arange(sum(SIZES)), np.cumsum(SIZES)[:-1])
     return [
-        MixtureParams(rng.dirichlet(np.ones(len(part))), family.keep(every, part)) for part in parts
+        MixtureParams(rng.dirichlet(np.ones(len(part))), family.select(every, part))
+        for part in parts
     ]
 
 
@@ -41,7 +42,7 @@ def test_a_joined_mixture_is_the_mixture_of_mixtures(
     family: GaussianFamily, rng: np.random.Generator
 ) -> None:
     children = _children(family)
-    flat = nested.joined(A, children, family)
+    flat = nested.flatten_mixture(A, children, family)
     X = 3 * rng.normal(size=(50, D))
     model = Mixture(sum(SIZES), family)
     ours = logsumexp(model.log_joint(model.prepare(flat), Block(X)), axis=1)
@@ -63,7 +64,7 @@ def test_a_shared_covariance_is_the_pooled_one() -> None:
     model = FramedMixture(1, GAUSSIAN["tied"](), frame=plain_frame(2))
     plan = Plan(n_candidates=1, max_iter=3)
     children = [fit(model, open_source(g), ThreadExecutor(1), plan).params for g in groups]
-    flat = nested.joined(np.full(3, 1 / 3), children, model.family)
+    flat = nested.flatten_mixture(np.full(3, 1 / 3), children, model.family)
     within = np.concatenate([group - group.mean(axis=0) for group in groups])
     np.testing.assert_allclose(flat.components.scatter, within.T @ within / 120, rtol=1e-9)
 
@@ -79,16 +80,16 @@ def test_components_in_order_of_weight() -> None:
 
 
 def test_paths_of_a_growing_tree() -> None:
-    two = nested.grown(np.array([[0], [1], [2]]), [2, 1, 3])
+    two = nested.extend_paths(np.array([[0], [1], [2]]), [2, 1, 3])
     np.testing.assert_array_equal(two, [[0, 0], [0, 1], [1, 0], [2, 0], [2, 1], [2, 2]])
-    three = nested.grown(two, [1, 2, 1, 1, 1, 1])
+    three = nested.extend_paths(two, [1, 2, 1, 1, 1, 1])
     np.testing.assert_array_equal(three[:4], [[0, 0, 0], [0, 1, 0], [0, 1, 1], [1, 0, 0]])
     np.testing.assert_array_equal(nested.cell_starts(three), [0, 3, 4])
 
 
 def test_weights_of_cells_and_within_them() -> None:
     paths = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
-    a, b = nested.pooled_weights(np.array([0.6, 0.4, 0.0, 0.0]), paths)
+    a, b = nested.pool_weights(np.array([0.6, 0.4, 0.0, 0.0]), paths)
     np.testing.assert_allclose(a, [1, 0])
     np.testing.assert_allclose(b, [[0.6, 0.4], [0.5, 0.5]])
 

@@ -10,7 +10,11 @@ from scipy.integrate import quad
 from scipy.special import gammaln
 
 from mixfold.mixing import FreeWeights, StickBreaking, SymmetricDirichlet
-from mixfold.models.mixtures.seating import Restaurant, Tables, seating_of
+from mixfold.models.mixtures.partition_priors import (
+    ChineseRestaurantPrior,
+    DirichletMultinomialPrior,
+    partition_prior_of,
+)
 from mixfold.testing.samplers import law
 
 
@@ -32,10 +36,10 @@ def _exact_means(seating: Any, counts: np.ndarray) -> tuple[float, float]:
 def test_alpha_given_the_partition(counts: Any, process: bool, rng: np.random.Generator) -> None:
     hyper = (2.0, 1.5)
     mixing = StickBreaking(1.0, True, hyper) if process else SymmetricDirichlet(1.0, True, hyper)
-    seating, rows = seating_of(mixing, process=process), np.array(counts)
+    seating, rows = partition_prior_of(mixing, process=process), np.array(counts)
     alpha, draws = 1.0, []
     for _ in range(6000):
-        alpha = seating.drawn_alpha(rows, alpha, rng)
+        alpha = seating.draw_alpha(rows, alpha, rng)
         draws.append([alpha, np.log(alpha)])
     batches = np.array(draws).reshape(30, -1, 2).mean(axis=1)
     error = batches.std(axis=0, ddof=1) / np.sqrt(30)
@@ -44,13 +48,16 @@ def test_alpha_given_the_partition(counts: Any, process: bool, rng: np.random.Ge
 
 
 def test_a_known_alpha_stays(rng: np.random.Generator) -> None:
-    for seating in (Restaurant(StickBreaking(3.0)), Tables(SymmetricDirichlet([1.0, 2.0]))):
+    for seating in (
+        ChineseRestaurantPrior(StickBreaking(3.0)),
+        DirichletMultinomialPrior(SymmetricDirichlet([1.0, 2.0])),
+    ):
         assert seating.first_alpha == 3.0
-        assert seating.drawn_alpha(np.array([2.0, 1.0]), 3.0, rng) == 3.0
+        assert seating.draw_alpha(np.array([2.0, 1.0]), 3.0, rng) == 3.0
 
 
 def test_law_of_a_process_is_that_of_seats_taken_one_by_one() -> None:
-    seating = Restaurant(StickBreaking(0.7))
+    seating = ChineseRestaurantPrior(StickBreaking(0.7))
 
     def log_weight(labels: Any) -> float:
         return seating.log_prob(np.bincount(labels, minlength=4).astype(float), 0.7)
@@ -71,8 +78,8 @@ def test_law_of_a_process_is_that_of_seats_taken_one_by_one() -> None:
 def test_weights_of_a_process_are_those_of_its_tables(rng: np.random.Generator) -> None:
     """(N_1, ..., N_K, alpha) in a Dirichlet law, as sticks."""
     mixing = StickBreaking(2.0)
-    seating, counts = Restaurant(mixing), np.array([3.0, 0.0, 5.0, 1.0])
-    shown, spare = seating.shown(counts)
+    seating, counts = ChineseRestaurantPrior(mixing), np.array([3.0, 0.0, 5.0, 1.0])
+    shown, spare = seating.list_components(counts)
     assert shown.tolist() == [0, 2, 3] and spare == 1
     state = seating.weights(counts, 2.0)
     a = np.array([3.0, 5.0, 1.0, 2.0])
@@ -84,18 +91,20 @@ def test_weights_of_a_process_are_those_of_its_tables(rng: np.random.Generator) 
 
 
 def test_masses() -> None:
-    own, fresh = Tables(SymmetricDirichlet([1.0, 2.0])).masses(2, 6.0)
+    own, fresh = DirichletMultinomialPrior(SymmetricDirichlet([1.0, 2.0])).masses(2, 6.0)
     assert own.tolist() == [2.0, 4.0] and fresh == 0.0
-    own, fresh = Restaurant(StickBreaking(1.0)).masses(3, 6.0)
+    own, fresh = ChineseRestaurantPrior(StickBreaking(1.0)).masses(3, 6.0)
     assert own.tolist() == [0.0] * 3 and fresh == 6.0
     # as K grows, Dirichlet weights are a process: alpha is spread over the empty tables
     rows = np.array([3.0, 2.0])
-    many = Tables(SymmetricDirichlet(1.5)).log_prob(np.append(rows, np.zeros(10**5)), 1.5)
+    many = DirichletMultinomialPrior(SymmetricDirichlet(1.5)).log_prob(
+        np.append(rows, np.zeros(10**5)), 1.5
+    )
     labelled = gammaln(10**5 + 3) - gammaln(10**5 + 1)
-    process = Restaurant(StickBreaking(1.5)).log_prob(rows, 1.5)
+    process = ChineseRestaurantPrior(StickBreaking(1.5)).log_prob(rows, 1.5)
     assert many + labelled == pytest.approx(process, abs=1e-3)
 
 
 def test_other_weights_are_refused() -> None:
     with pytest.raises(ValueError, match=r"'stick-breaking', got FreeWeights.*inference='gibbs'"):
-        seating_of(FreeWeights(), process=True)
+        partition_prior_of(FreeWeights(), process=True)

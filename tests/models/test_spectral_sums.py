@@ -12,6 +12,7 @@ import pytest
 from scipy import sparse
 
 from mixfold.contracts import Array, Block
+from mixfold.math.frame import subtract_origin
 from mixfold.models.factors.spectral_sums import (
     MissingEntries,
     Multiply,
@@ -19,7 +20,6 @@ from mixfold.models.factors.spectral_sums import (
     RowSums,
     SecondMoments,
     SumSquares,
-    about,
 )
 from mixfold.testing.algebra import monoid
 from mixfold.testing.storage import stored_identity
@@ -113,10 +113,10 @@ def test_a_sparse_block_gets_entries_in_the_columns_of_the_origin_only() -> None
     X = sparse.csr_array(([5.0, 1e8, 1e8 + 1], [[0, 1, 2], [0, 3, 3]]), shape=(3, 6))
     origin = np.zeros(6)
     origin[3] = 1e8
-    moved = about(X, origin)
+    moved = subtract_origin(X, origin)
     assert sparse.issparse(moved) and moved.nnz <= 4
     np.testing.assert_array_equal(moved.toarray(), X.toarray() - origin)
-    assert about(X, np.zeros(6)) is X
+    assert subtract_origin(X, np.zeros(6)) is X
 
 
 def test_the_origin_is_what_the_type_of_the_data_can_hold(rng: np.random.Generator) -> None:

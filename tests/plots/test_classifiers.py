@@ -28,7 +28,7 @@ FEW[50:130:4] = SPECIES[50:130:4]  # classes are not equally frequent
         (SupervisedPPCA(2, kernel="rbf", gamma=0.3, input_noise=0.1, output_noise=0.1), FEW),
         (SupervisedMixtureOfPPCA(1, 2), FEW),
         (MixtureOfFactorModels(1, 2), TWO),
-        (MixtureOfFactorModels(1, 2, noise="diagonal", tol=1e-3), FEW),
+        (MixtureOfFactorModels(1, 2, noise="diagonal", tol=1e-3, acceleration="squarem"), FEW),
         (MixtureOfFactorModels(1, 2, classify_from="latent"), FEW),
         (MixtureOfFactorModels(1, 2, classifier="per_component"), FEW),
     ],

@@ -106,7 +106,7 @@ def test_pointing_at_a_row_reads_it(seen) -> None:
     assert tip.is_visible()
     words = tip.inner_text()
     assert words.startswith("row ") and "component:" in words and "label given:" in words
-    assert "log density" in words
+    assert "oddness" in words
     page.mouse.move(5, 5)
     assert tip.is_hidden()
 

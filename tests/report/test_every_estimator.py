@@ -11,7 +11,8 @@ from tests.brief import BRIEF, PUBLIC, fitted
 def test_page_of_rows(name: str, page) -> None:
     _, X, y = BRIEF[name]
     found = page(fitted(name), X, y)
-    assert {"map", "missing", "settings"} <= set(found.sections)
+    rows_or_documents = "topics" if hasattr(fitted(name), "topics_") else "missing"
+    assert {"map", rows_or_documents, "settings"} <= set(found.sections)
     assert len(set(found.ids)) == len(found.ids)
     assert "nan" not in found.words["head"].lower()
     assert len(found.text) < 300_000

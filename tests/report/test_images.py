@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from mixfold.report.images import ImageShape, grey, image_shape, png, sheet_of, signed
+from mixfold.report.images import ImageShape, grey, image_shape, png, sheet_of, signed_image
 
 
 def read(uri: str) -> np.ndarray:
@@ -36,7 +36,7 @@ def test_grey_and_signed() -> None:
         128,
         255,
     ]
-    blue, white, orange = of_tag(signed(np.array([-2.0, 0.0, 2.0]), shape, 2.0, "a"))[0]
+    blue, white, orange = of_tag(signed_image(np.array([-2.0, 0.0, 2.0]), shape, 2.0, "a"))[0]
     assert blue[2] > blue[0] and orange[0] > orange[2] and np.ptp(white) == 0
     missing = of_tag(grey(np.array([np.nan, 0.0, 1.0]), shape, 0, 1, "a"))[0, 0]
     assert np.ptp(missing) > 50  # a colour: it is no value

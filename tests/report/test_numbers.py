@@ -21,8 +21,9 @@ from mixfold import (
     SupervisedPPCA,
 )
 from mixfold.report.projection import plane
-from mixfold.report.rows import look as looking
-from mixfold.report.rows.look import look_at
+from mixfold.report.rows import summary as looking
+from mixfold.report.rows.summary import summarise_rows
+from mixfold.report.sections.components import weight_limits
 from mixfold.report.sections.labels import adjusted_rand
 from mixfold.report.sections.missing import recovery
 from mixfold.report.subject import Subject
@@ -38,7 +39,7 @@ def pieces(request, monkeypatch) -> None:
 
 
 def look(model, X, y=None, weight=None, rows=5000):
-    return look_at(model, X, y, weight, rows, 0)
+    return summarise_rows(model, X, y, weight, rows, 0)
 
 
 def subject_of(model, X, y=None) -> Subject:
@@ -82,45 +83,63 @@ def test_weights_are_repetitions(pieces, mixture: GaussianMixture, holed: np.nda
     assert not (weight[a.sampled.rows] == 0).any() and not (weight[a.odd.rows] == 0).any()
 
 
-def test_errors_of_weights() -> None:
-    rng = np.random.default_rng(0)
-    far = np.repeat([0.0, 50.0], [300, 100])[:, None] + rng.normal(size=(400, 1))
-    model = GaussianMixture(2, random_state=0).fit(far)
-    errors = look(model, far).groups.weight_errors(np.asarray(model.weights_))
-    np.testing.assert_allclose(errors, np.sqrt(0.75 * 0.25 / 400), rtol=1e-3)
-    # groups that overlap say less: against the curvature of the likelihood in the weight alone
-    near = np.repeat([0.0, 2.0], [300, 100])[:, None] + rng.normal(size=(400, 1))
-    model = GaussianMixture(2, random_state=0).fit(near)
-    errors = look(model, near).groups.weight_errors(np.asarray(model.weights_))
-    joint = np.exp(model.predict_log_proba(near) + model.score_samples(near)[:, None])
-    p = joint / model.weights_  # densities of the components
-    w = float(model.weights_[0])
-    information = (((p[:, 0] - p[:, 1]) / (w * p[:, 0] + (1 - w) * p[:, 1])) ** 2).sum()
-    np.testing.assert_allclose(errors, information**-0.5, rtol=1e-6)
-    assert errors[0] > 1.3 * np.sqrt(w * (1 - w) / 400)
+def test_intervals_of_weights(page, mixture: GaussianMixture, holed: np.ndarray) -> None:
+    """Of the rows of the fit by the profile; of many others by the curvature, for as many rows."""
+    found = weight_limits(subject_of(mixture, holed))
+    w = np.asarray(mixture.weights_)
+    width = 2 * 1.96 * np.sqrt(w * (1 - w) / 240)
+    np.testing.assert_allclose(found.high - found.low, width, rtol=0.1)
+    other = weight_limits(subject_of(mixture, np.tile(holed, (9, 1))))
+    np.testing.assert_allclose(other.high - other.low, width, rtol=0.1)
+    words = page(mixture, holed).words["components"]
+    assert "95% interval" in words and f"{found.low[0]:.1%} to {found.high[0]:.1%}" in words
 
 
-def test_errors_of_weights_are_those_of_the_rows_that_were_fitted(page, mixture, holed) -> None:
-    from mixfold.report.sections.components import _errors
-
-    found = []
-    for X in (holed, np.tile(holed, (9, 1))):  # other rows, which the fit has not seen
-        subject = subject_of(mixture, X)
-        found.append(_errors(subject, subject.groups, subject.look.groups))
-    np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
-    assert found[0][0] == pytest.approx(
-        np.sqrt(np.prod(mixture.weights_[:1]) * (1 - mixture.weights_[0]) / 240), rel=0.1
-    )
+def test_no_interval_where_groups_are_not_determined(page, rng: np.random.Generator) -> None:
+    X = rng.normal(size=(500, 1)) + 1.5 * (np.arange(500)[:, None] % 2)
+    words = page(GaussianMixture(2, random_state=0).fit(X), X).words
+    assert "not determined" in words["components"]
+    assert "do not determine how large components 0 and 1 are" in words["head"]
 
 
 def test_oddest_rows(pieces, mixture: GaussianMixture, holed: np.ndarray) -> None:
-    odd, density = look(mixture, holed).odd, mixture.score_samples(holed)
-    lowest = np.argsort(density, kind="stable")[: len(odd.rows)]
+    odd, tails = look(mixture, holed).odd, mixture._log_tails(holed, "row", 1000, 0)
+    lowest = np.argsort(tails, kind="stable")[: len(odd.rows)]
     np.testing.assert_array_equal(odd.rows, lowest)
-    np.testing.assert_allclose(odd.values, density[lowest])
+    np.testing.assert_allclose(odd.values, tails[lowest])
     np.testing.assert_array_equal(odd.X, holed[lowest])
     np.testing.assert_array_equal(odd.group, mixture.predict(holed)[lowest])
-    assert odd.mean == pytest.approx(mixture.score(holed))
+    assert odd.mean == pytest.approx(tails.mean())
+    assert odd.beyond == (mixture.oddness(holed, n_draws=1000) > 0.99).sum()
+
+
+def test_oddest_rows_of_classes_and_of_centres(pieces) -> None:
+    X, y = load_iris(return_X_y=True)
+    model = MixtureClassifier(GaussianMixture(1), random_state=0).fit(X, y)
+    odd, density = look(model, X).odd, model.score_samples(X)
+    drawn = model.score_samples(model.sample(1000, random_state=0)[0])
+    for row, value in zip(odd.rows, odd.values, strict=True):
+        above = (drawn <= density[row]).sum()
+        if above >= 20:  # beyond, the tail is extrapolated
+            assert value == pytest.approx(np.log(above / 1000))
+    np.testing.assert_array_equal(odd.rows[:3], np.argsort(density, kind="stable")[:3])
+    centres = KMeans(2, random_state=0).fit(X)
+    distance = centres.transform(X).min(axis=1)
+    np.testing.assert_array_equal(look(centres, X).odd.rows[:5], np.argsort(-distance)[:5])
+
+
+def test_a_row_with_few_entries_may_be_odd(page) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(50.0, 3.0, (500, 10))
+    X[7, 2:] = np.nan
+    X[7, 0], X[7, 1] = 65.0, 50.0
+    model = GaussianMixture(1).fit(X)
+    assert (model.score_samples(X) < model.score_samples(X)[7]).sum() > 400
+    words = " ".join(page(model, X).words["novelty"].split())
+    first = words.split("because of odder than")[1]
+    assert first.strip().startswith("row 7 x0 65 (expected")
+    part = (model.oddness(X) > 0.99).mean()
+    assert f"{part:.1%} of the rows are odder than 99.0% of such rows" in words
 
 
 def test_the_planted_entry_is_the_reason(rng: np.random.Generator) -> None:
@@ -151,7 +170,7 @@ def test_residuals(pieces, rng: np.random.Generator) -> None:
     model = PPCA(2).fit(X)
     seen = look(model, X)
     expected = r2_score(X, model.reconstruct(X), multioutput="raw_values")
-    np.testing.assert_allclose(seen.residuals.explained(seen.columns), expected)
+    np.testing.assert_allclose(seen.residuals.explained_variance(seen.columns), expected)
 
 
 def test_recovery_of_hidden_entries(rng: np.random.Generator) -> None:

@@ -28,6 +28,11 @@ class Outer:
     parts: tuple[Inner, ...]
     limit: float = math.inf
 
+
+@dataclass(frozen=True, slots=True)
+class Limited:
+    limit: float
+
     def __post_init__(self) -> None:
         if self.limit < 0:
             raise ValueError("limit must not be negative")
@@ -35,7 +40,8 @@ class Outer:
 
 @pytest.fixture(autouse=True)
 def records(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contracts, "RECORDS", {**contracts.RECORDS, "Inner": Inner, "Outer": Outer})
+    own = {cls.__name__: cls for cls in (Inner, Outer, Limited)}
+    monkeypatch.setattr(contracts, "RECORDS", {**contracts.RECORDS, **own})
 
 
 @pytest.fixture

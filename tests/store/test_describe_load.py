@@ -48,6 +48,9 @@ class Estimator:
     def _from_state(cls, tree: Any) -> Estimator:
         return cls(tree["state"])
 
+    def _check_answers(self) -> None:
+        pass
+
 
 @pytest.fixture
 def estimator(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,9 +61,9 @@ def estimator(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_load_rebuilds_an_allowed_class(path: Path, estimator: None) -> None:
-    store.write(path, "Estimator", {"parameters": {}, "state": [1, 2]})
+    store.write(path, "Estimator", {"parameters": {}, "state": {"a": [1, 2]}})
     loaded = store.load(path)
-    assert type(loaded) is Estimator and loaded.tree == [1, 2]
+    assert type(loaded) is Estimator and loaded.tree == {"a": [1, 2]}
 
 
 def test_load_refuses_other_classes(path: Path) -> None:

@@ -13,7 +13,7 @@ Which base to take
 ------------------
 ``AxisGaussian`` or one of its subclasses for diagonal covariances, ``DenseGaussian`` for others:
 densities, missing entries, sparse rows, the fast kernel, samples and conditionals then come with
-it. A family that is not Gaussian implements the contract of ``GaussianFamily`` for itself.
+it. Counts, times and yes or no have a skeleton of their own, ``count_family.py``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The command line ``mixfold``: arguments, files and words. No mathematics."""
+"""The command line ``mixfold``: arguments, files and text output. No mathematics."""
 
 from mixfold.cli.app import main
 

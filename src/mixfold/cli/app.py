@@ -1,4 +1,4 @@
-"""The program: its commands, and what becomes of errors and warnings."""
+"""The program: commands, and how errors and warnings are shown."""
 
 from __future__ import annotations
 
@@ -156,7 +156,9 @@ def _plain_warnings() -> Iterator[None]:
     """A warning is one line for a user of the command, not a place in our code."""
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        typer.echo(f"warning: {message}", err=True)
+        # an attribute is of no use in a terminal
+        text = str(message).replace("see events_", "mixfold report lists them all")
+        typer.echo(f"warning: {text}", err=True)
 
     with warnings.catch_warnings():
         warnings.showwarning = show

@@ -20,12 +20,15 @@ from mixfold.cli.options import (
     SeedOption,
     TableOut,
 )
-from mixfold.cli.outputs import has_target, predicted
+from mixfold.cli.outputs import has_target, predict_columns
 from mixfold.cli.rows import write_rows
 from mixfold.cli.texts import EncodingOption
 from mixfold.cli.topic_rows import score_documents
 from mixfold.cli.topics import is_topic_model
 from mixfold.contracts import Source
+
+# for the oddness of an entry
+_CELL_DRAWS = 500
 
 
 class Fill(StrEnum):
@@ -50,7 +53,7 @@ def predict(
     encoding: EncodingOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Say which group each row belongs to, or what its target is, and how surely.
+    """Predict the group of each row, or its target, with probabilities.
 
     Writes the columns [bold]component[/bold] and [bold]probability[/bold] (of that component). Of a
     model with a target: [bold]prediction[/bold], and [bold]probability[/bold] or, of numbers,
@@ -58,10 +61,10 @@ def predict(
 
     Example: [bold]mixfold predict groups.mixfold table.parquet --out labels.csv[/bold]
     """
-    model = load_model(model_file)
+    model = load_model(model_file, out)
     require(model, "predict", "predict")
     if has_target(model):
-        task = partial(predicted, model, proba)
+        task = partial(predict_columns, model, proba)
         write_rows("predict", model, file, out, columns, task, quiet, encoding, keep=keep)
         return
     soft = hasattr(model, "predict_proba")
@@ -86,19 +89,28 @@ def score(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="Also write the log-density of each row: .parquet or .csv."
+            "--out", "-o", help="Also write log-density and oddness of each row: .parquet or .csv."
         ),
     ] = None,
     columns: ColumnsOption = None,
     keep: KeepOption = None,
+    cells: Annotated[
+        bool,
+        typer.Option(
+            "--cells",
+            help="With --out: also the oddness of each entry, given the others of its row.",
+        ),
+    ] = False,
     encoding: EncodingOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Say how well a model explains a table, and which rows look odd.
 
-    Prints the mean log-density of a row. With --out, writes [bold]log_density[/bold]
-    for each row: the rows with the lowest values are the strangest. With a kernel it is the density
-    of what that makes of a row: compare it among models of one kernel and gamma only.
+    Prints the mean log-density of a row. With --out, writes [bold]log_density[/bold] and, of
+    mixtures and factor models, [bold]oddness[/bold] for each row: 0.998 is odder than 99.8 % of
+    rows of the model with the same entries seen, so that rows with missing entries can be compared.
+    With a kernel the log-density is that of what it makes of a row: compare it among models of one
+    kernel and gamma only.
 
     Of plsi, lda and pcp it is the log probability of a document's words (of lda, a bound of it),
     which is lower for long documents. Printed are its mean per word and the perplexity of half of
@@ -107,18 +119,26 @@ def score(
 
     Example: [bold]mixfold score groups.mixfold new.parquet --out density.csv[/bold]
     """
-    model = load_model(model_file)
+    model = load_model(model_file, out)
     require(model, "score_samples", "score", what="log-density")
     if is_topic_model(model):
         score_documents(model, file, out, columns, encoding, quiet)
         return
-    total = 0.0
+    if cells:
+        require(model, "oddness", "--cells", what="oddness of entries")
+    names, total = feature_names(model), 0.0
 
     def density(piece: Source) -> Mapping[str, Any]:
         nonlocal total
         values = model.score_samples(piece)
         total += float(values.sum())
-        return {"log_density": values}
+        table = {"log_density": values}
+        if out is not None and hasattr(model, "oddness"):
+            table["oddness"] = model.oddness(piece)
+        if cells:
+            by_cell = model.oddness(piece, by="cell", n_draws=_CELL_DRAWS)
+            table |= {f"oddness_{n}": v for n, v in zip(names, by_cell.T, strict=True)}
+        return table
 
     rows = write_rows("score", model, file, out, columns, density, quiet, encoding, keep=keep)
     typer.echo(f"rows {rows}")
@@ -148,7 +168,7 @@ def impute(
     """
     import numpy as np
 
-    model = load_model(model_file)
+    model = load_model(model_file, out)
     require(model, "impute", "impute")
     # One stream of random numbers for all pieces: a seed for each would repeat itself.
     random_state = np.random.RandomState(seed)

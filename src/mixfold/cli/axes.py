@@ -1,4 +1,4 @@
-"""What a model found by a kernel is made of: the kernel, the rows it keeps, and its axes."""
+"""Text about models in the feature space of a kernel: kernel, kept rows, axes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _AXES_SHOWN = 12
 
 
 def has_axes(model: Any) -> bool:
-    """Whether a fitted model has axes of features, whose entries are nobody's columns."""
+    """Whether a fitted model has axes in feature space, which are no combinations of columns."""
     return _map_of(model) is not None
 
 
@@ -17,7 +17,7 @@ def kernel_facts(model: Any) -> dict[str, str]:
     """The kernel, and what is kept of the rows to compare new ones with; else nothing."""
     if not has_axes(model):
         return {}
-    facts = {"kernel": _kernel(model), "keeps": _kept(model)}
+    facts = {"kernel": _kernel(model), "keeps": _describe_kept_rows(model)}
     if hasattr(model, "beta_"):
         facts["beta"] = f"{model.beta_:.4g}"
     return facts | {"solver": str(model.solver_)}
@@ -75,7 +75,7 @@ def _features(holder: Any) -> Any:
     return getattr(holder, "features", holder)
 
 
-def _kept(model: Any) -> str:
+def _describe_kept_rows(model: Any) -> str:
     holder = _map_of(model)
     what = "rows" if model.landmarks is None else "landmarks"
     rows = getattr(holder, "rows", None)

@@ -1,4 +1,4 @@
-"""The models and values that ``select`` compares, from words of the command line."""
+"""The models and values that ``select`` compares, parsed from the command line."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def find_models(names: list[str]) -> dict[str, Entry]:
     for name in names:
         if hasattr(entries[name].load(), "top_words"):
             raise typer.BadParameter(
-                f"numbers of topics are compared by other documents: fit {name} with each, and "
-                "keep the one with the lowest perplexity that mixfold score tells of these.",
+                f"{name} is compared by the perplexity of documents it was not fitted to: fit it "
+                "with each number of topics, run mixfold score on them, and keep the lowest.",
                 param_hint="--model",
             )
         if name not in able:

@@ -1,4 +1,4 @@
-"""What a search found: on one screen, as a picture, as a table."""
+"""The result of ``select``: text, picture, table."""
 
 from __future__ import annotations
 
@@ -78,14 +78,14 @@ def _number(value: float, digits: int = 6) -> str:
 def _words(search: Any) -> list[str]:
     results, best = search.results_, search.best_index_
     lines = [
-        f"best by {search.criterion}: {_named(results, best)}, "
+        f"best by {search.criterion}: {_describe_setting(results, best)}, "
         f"{search.criterion} {search.best_score_:.6g}"
     ]
     others = [i for i in _order(search) if i != best and results["delta"][i] >= 0]
     if others:
         gap = float(results["delta"][others[0]])
         worth = f" ({_worth(gap)} evidence)" if search.criterion == "bic" else ""
-        lines.append(f"next: {_named(results, others[0])}, behind by {gap:.3g}{worth}")
+        lines.append(f"next: {_describe_setting(results, others[0])}, behind by {gap:.3g}{worth}")
     failed = [i for i, error in enumerate(results["error"]) if error]
     if failed:
         lines.append(f"{len(failed)} failed; the first: {results['error'][failed[0]]}")
@@ -94,10 +94,10 @@ def _words(search: Any) -> list[str]:
     for size, p in zip(results["n_components"], results["p_value"], strict=True):
         if p == p:
             lines.append(f"test of {size} components against fewer: p = {p:.3g}")
-    return lines
+    return lines + [f"! {words}" for words in search.notes_]
 
 
-def _named(results: Any, i: int) -> str:
+def _describe_setting(results: Any, i: int) -> str:
     size = int(results["n_components"][i])
     name, label = results["estimator"][i], results["label"][i]
     what = label if name in label else f"{name}, {label},"

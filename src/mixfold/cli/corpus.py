@@ -67,7 +67,7 @@ def open_corpus_for(
     if not is_text(file):
         TextSettings(encoding=encoding).refuse(str(file))
         X, words, _ = read_counts(file, None)
-        return _source(_matched(file, X, words, known, model.n_features_in_), None)
+        return _source(_match_columns(file, X, words, known, model.n_features_in_), None)
     if known is None:
         raise ValueError(
             f"The model does not know its words, so that those of {str(file)!r} cannot be counted. "
@@ -134,7 +134,7 @@ def _weights(arrays: Any, name: str) -> Array:
     return weights
 
 
-def _matched(
+def _match_columns(
     file: Path, X: Any, words: Sequence[str] | None, known: list[str] | None, n: int
 ) -> Any:
     """Columns in the order of the model's words, by name if both have names."""

@@ -1,4 +1,4 @@
-"""Where the command line meets models and data sources."""
+"""Open models and data sources for the commands."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 
 import typer
 
+from mixfold.cli.cluster import use_threads
 from mixfold.cli.corpus import is_corpus, open_corpus, open_corpus_for
 from mixfold.cli.numeric import in_options
 from mixfold.cli.outputs import has_target
+from mixfold.cli.tables import check_not_input
 from mixfold.cli.texts import TextSettings
 from mixfold.contracts import Source
 
@@ -19,11 +21,16 @@ _PIECE = 2**22
 _LEAST_ROWS = 1024
 
 
-def load_model(path: Path) -> Any:
-    """The fitted estimator in a model file."""
+def load_model(path: Path, out: Path | None = None) -> Any:
+    """The fitted estimator in a model file, which the output ``out`` must not replace."""
     import mixfold
 
-    return mixfold.load(path)
+    if out is not None:
+        check_not_input(out, [path])
+
+    model = mixfold.load(path)
+    use_threads(model)
+    return model
 
 
 def feature_names(model: Any) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mixfold.engine.sources.sides import sides_of
 from mixfold.engine.sources.sparse import SparseSource
+from mixfold.engine.sources.weights_and_labels import sides_of
 
 
 class Documents(SparseSource):

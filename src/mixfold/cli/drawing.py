@@ -1,4 +1,4 @@
-"""Rows that a model makes: of all kinds, or of a class that is named."""
+"""Rows drawn from a model for ``sample``: of all components, or of a class."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from mixfold.cli.data import feature_names, require
-from mixfold.cli.outputs import drawn_columns, free_name
+from mixfold.cli.outputs import columns_of_draws, free_name
 
 # (how many, random numbers) -> columns of the table
 Draw = Callable[[int, Any], Mapping[str, Any]]
@@ -26,13 +26,15 @@ def drawer(model: Any, label: str | None) -> Draw:
         make = of_class
 
         def one_class(size: int, random: Any) -> Mapping[str, Any]:
-            return _named(names, make(wanted, size, random), [wanted] * size)
+            return _name_columns(names, make(wanted, size, random), [wanted] * size)
 
         return one_class
     if not hasattr(model, "sample") and of_class is not None:
         return _any_class(model, names, of_class)
     require(model, "sample", "sample")
-    return lambda size, random: drawn_columns(model, names, model.sample(size, random_state=random))
+    return lambda size, random: columns_of_draws(
+        model, names, model.sample(size, random_state=random)
+    )
 
 
 def _of_class(model: Any) -> Callable[[Any, int, Any], Any] | None:
@@ -80,12 +82,12 @@ def _any_class(model: Any, names: list[str], make: Callable[[Any, int, Any], Any
         for k in np.unique(chosen):
             mine = chosen == k
             X[mine] = make(classes.tolist()[k], int(mine.sum()), random)
-        return _named(names, X, classes[chosen].tolist())
+        return _name_columns(names, X, classes[chosen].tolist())
 
     return draw
 
 
-def _named(names: list[str], X: Any, labels: list[Any]) -> dict[str, Any]:
+def _name_columns(names: list[str], X: Any, labels: list[Any]) -> dict[str, Any]:
     import numpy as np
 
     columns = dict(zip(names, np.asarray(X).T, strict=True))

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from mixfold.catalogue import Entry
+from mixfold.cli.cluster import SchedulerOption, check_scheduler, on_cluster
 from mixfold.cli.corpus import check_words
 from mixfold.cli.data import open_columns
 from mixfold.cli.families import FamilyOption, family_parameter
@@ -22,7 +23,7 @@ from mixfold.cli.options import (
 )
 from mixfold.cli.registry import MODELS, find_model
 from mixfold.cli.settings import parse_settings
-from mixfold.cli.tables import check_output
+from mixfold.cli.tables import check_not_input, check_output
 from mixfold.cli.texts import (
     EncodingOption,
     MaxFeaturesOption,
@@ -30,6 +31,7 @@ from mixfold.cli.texts import (
     StopWordsOption,
     TextSettings,
 )
+from mixfold.cli.widths import check_width
 from mixfold.contracts import Source
 
 
@@ -104,6 +106,7 @@ def fit(
     min_df: MinDfOption = None,
     max_features: MaxFeaturesOption = None,
     encoding: EncodingOption = None,
+    scheduler: SchedulerOption = None,
     seed: SeedOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -114,6 +117,7 @@ def fit(
     """
     entry = find_model(model)
     check_output(out, suffixes=())
+    check_not_input(out, [file], within=out.suffix.lower() == ".mixfold" and file.is_dir())
     _check_factors(model, entry, factors)
     check_layers(model, entry, components, layers)
     _check_family(model, entry, family)
@@ -126,11 +130,15 @@ def fit(
         "--family": (entry.family, family_parameter(family)),
         "--seed": ("random_state", seed),
     }
-    estimator = entry.load()(**_parameters(entry, settings or [], short))
+    parameters = _parameters(entry, settings or [], short)
+    check_scheduler(scheduler, parameters)
+    estimator = entry.load()(**parameters)
     texts = TextSettings(stop_words, min_df, max_features, encoding)
     source = open_columns(file, split_columns(columns), weights, target, texts)
+    check_width(source.n_features, estimator, parameters)
     start = time.perf_counter()
-    _fit(estimator, source, quiet)
+    with on_cluster(estimator, scheduler):
+        _fit(estimator, source, quiet)
     seconds = time.perf_counter() - start
     estimator.save(out)
     if not quiet:
@@ -143,7 +151,7 @@ def fit(
 def _fit(estimator: Any, source: Source, quiet: bool) -> None:
     """Fit with progress, which is this run's affair: the file keeps what the user set."""
     verbose = getattr(estimator, "verbose", None)
-    if verbose is None:  # a fit without steps to tell of
+    if verbose is None:  # a fit without steps has no progress
         estimator.fit(source)
         return
     try:

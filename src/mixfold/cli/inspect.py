@@ -1,4 +1,4 @@
-"""``inspect``: what is in a model file, in words."""
+"""``inspect``: describe a model file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def inspect_model(
         bool, typer.Option("--json", help="For programs: the same as JSON.")
     ] = False,
 ) -> None:
-    """Say what is in a model file. Nothing in it is run.
+    """Describe what a model file holds. No code in it is run.
 
     Example: [bold]mixfold inspect groups.mixfold[/bold]
     """

@@ -1,4 +1,4 @@
-"""Columns that go before the answers of a model: the name of a document, what ``--keep`` names."""
+"""Columns copied to the output in front of the results: document names, ``--keep``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def first_columns(source: Source, file: Path, keep: str | None) -> Take | None:
             f"{str(file)!r} holds documents, not a table with columns; leave the option out.",
             param_hint="--keep",
         )
-    from mixfold.engine.sources.beside import Beside
+    from mixfold.engine.sources.passthrough_columns import Beside
 
     return Beside(file, names).take
 

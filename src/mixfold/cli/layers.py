@@ -1,4 +1,4 @@
-"""Stacks of layers on the command line: their sizes as words, and what is in them as a table."""
+"""Networks on the command line: ``--layers``, and a table of their layers."""
 
 from __future__ import annotations
 

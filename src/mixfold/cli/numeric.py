@@ -1,4 +1,4 @@
-"""Which columns of a table hold numbers, told to those who gave one that does not."""
+"""Find the numeric columns of a table, and explain what to do about the others."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import shlex
 from collections.abc import Collection
 from pathlib import Path
 
-# of an error about a column without numbers, where its remedy for users of Python begins
-_REMEDY = "Leave it out with columns="
 _NAMED, _WRITTEN = 6, 12
+# names that people give to a column that tells rows apart and is no measurement
+_NAMES_OF_ROWS = ("id", "index", "row", "rowid", "row_id", "key", "unnamed: 0")
 
 
 def in_options(
@@ -18,45 +18,57 @@ def in_options(
 
     Other errors are returned as they are. ``taken`` are columns that are no features.
     """
-    said, found, _ = str(error).partition(_REMEDY)
+    from mixfold.engine.sources.columns import LEAVE_OUT, SHARED
+
+    said, shared, _ = str(error).partition(SHARED)
+    if shared:
+        return ValueError(f"{said}Name the columns that all files have with --columns.")
+    said, found, _ = str(error).partition(LEAVE_OUT)
     if not found:
         return error
     if columns is not None:
         return ValueError(f"{said}Leave it out of --columns, or convert it. {_CATEGORIES}")
-    numbers, others = _divided(file, taken)
+    numbers, others = _split_numeric_columns(file, taken)
     several = f"There are {len(others)} such columns: {_some(others)}. "
     same = several if len(others) > 1 else "Correct the entry, or leave it empty if it is missing. "
-    return ValueError(f"{said}{same}{_chosen(numbers)}{_CATEGORIES}")
+    return ValueError(f"{said}{same}{_suggest_columns(numbers)}{_CATEGORIES}")
 
 
 _CATEGORIES = "Categories can be used as columns of 0 and 1, one for each."
 
 
-def _divided(file: Path, taken: Collection[str]) -> tuple[list[str], list[str]]:
-    """Names of the columns of numbers, and of all others."""
+def _split_numeric_columns(file: Path, taken: Collection[str]) -> tuple[list[str], list[str]]:
+    """Names of the columns of numbers, and of all others; empty columns are neither."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     from mixfold.engine.sources.arrow import is_number
     from mixfold.engine.sources.delimited import open_delimited
-    from mixfold.engine.sources.files import listed_files
+    from mixfold.engine.sources.files import list_files
 
-    kind, files = listed_files(file)
+    kind, files = list_files(file)
     if kind == "parquet":
         schema = pq.read_schema(files[0])
     else:
         with open_delimited(files[0]) as reader:
             schema = reader.schema
-    fields = [field for field in schema if field.name not in taken]
+    fields = [
+        field for field in schema if field.name not in taken and not pa.types.is_null(field.type)
+    ]
     numbers = [field.name for field in fields if is_number(field.type)]
     return numbers, [field.name for field in fields if field.name not in numbers]
 
 
-def _chosen(numbers: list[str]) -> str:
+def _suggest_columns(numbers: list[str]) -> str:
+    """What to type, of columns that have a name and are more than a name of the row."""
     if not numbers:
         return "No column holds numbers. "
-    if len(numbers) > _WRITTEN or any("," in name for name in numbers):
+    measured = [n for n in numbers if n.strip() and n.strip().lower() not in _NAMES_OF_ROWS]
+    if not measured:
+        return f"No column holds numbers but {_some(numbers)}, which only names the rows. "
+    if len(measured) > _WRITTEN or any("," in name or name != name.strip() for name in measured):
         return "Name those to use with --columns. "
-    return f"To use the others: --columns {shlex.quote(','.join(numbers))}. "
+    return f"To use the others: --columns {shlex.quote(','.join(measured))}. "
 
 
 def _some(names: list[str]) -> str:

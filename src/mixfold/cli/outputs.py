@@ -1,4 +1,4 @@
-"""Targets and components of rows, as columns of a table."""
+"""Predictions, probabilities and components of rows as columns of an output table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mixfold.contracts import Source
 
 
 def has_target(model: Any) -> bool:
-    """Whether a fitted model was fitted to a target: it tells of that, not of its components."""
+    """Whether a model was fitted to a target, which it predicts instead of components."""
     names = ("_target", "_sets", "_output")  # a target, sets of them, the other view
     known = any(getattr(model, name, None) is not None for name in names)
     return known or has_classes(model)
@@ -31,7 +31,7 @@ def component_teller(model: Any) -> Callable[[Source], Any] | None:
     return None if has_target(model) else getattr(model, "predict", None)
 
 
-def predicted(model: Any, proba: bool, piece: Source) -> Mapping[str, Any]:
+def predict_columns(model: Any, proba: bool, piece: Source) -> Mapping[str, Any]:
     """Predictions for some rows and how sure they are; ``proba``: of every class."""
     import numpy as np
 
@@ -44,11 +44,11 @@ def predicted(model: Any, proba: bool, piece: Source) -> Mapping[str, Any]:
             raise _no_chances("the target of this model is a number; its predictions come with a "
                               "standard deviation instead.")  # fmt: skip
         mean, std = model.predict(piece, return_std=True)
-        return {**numbered("prediction", mean), **numbered("std", std)}
+        return {**number_columns("prediction", mean), **number_columns("std", std)}
     if task == "multilabel":
         chances = np.asarray(model.predict_proba(piece))
         labels = (chances > 0.5).astype(int)
-        return {**numbered("prediction", labels), **numbered("probability", chances)}
+        return {**number_columns("prediction", labels), **number_columns("probability", chances)}
     return _classes(model, proba, piece)
 
 
@@ -72,11 +72,11 @@ def _plainly(model: Any, proba: bool, piece: Source) -> Mapping[str, Any]:
                           "option out, or fit supervised-ppca.")  # fmt: skip
     found = model.predict(piece)
     if not isinstance(found, dict | list):
-        return numbered("prediction", found)
+        return number_columns("prediction", found)
     named = found.items() if isinstance(found, dict) else enumerate(found)
     table: dict[str, Any] = {}
     for name, values in named:
-        table |= numbered(f"prediction_{name}", values)
+        table |= number_columns(f"prediction_{name}", values)
     return table
 
 
@@ -86,7 +86,7 @@ def _no_chances(text: str) -> Exception:
     return typer.BadParameter(text, param_hint="--proba")
 
 
-def drawn_columns(model: Any, names: list[str], drawn: Any) -> dict[str, Any]:
+def columns_of_draws(model: Any, names: list[str], drawn: Any) -> dict[str, Any]:
     """Drawn rows by column, and what was drawn beside them: a target or the component."""
     X, beside = drawn if isinstance(drawn, tuple) else (drawn, None)
     columns = dict(zip(names, X.T, strict=True))
@@ -95,14 +95,16 @@ def drawn_columns(model: Any, names: list[str], drawn: Any) -> dict[str, Any]:
     if beside is None:
         return columns
     drawn_for = "component" if beside.ndim == 1 else "topic"
-    return columns | {free_name(n, names): v for n, v in numbered(drawn_for, beside).items()}
+    return columns | {free_name(n, names): v for n, v in number_columns(drawn_for, beside).items()}
 
 
 def _target_columns(model: Any, names: list[str], drawn: Any) -> dict[str, Any]:
     target = getattr(model, "_target", None)
     if target is not None and target.task == "classification" and not has_classes(model):
         return {}  # it was fitted without a single class
-    return {free_name(name, names): values for name, values in numbered("target", drawn).items()}
+    return {
+        free_name(name, names): values for name, values in number_columns("target", drawn).items()
+    }
 
 
 def free_name(name: str, taken: list[str]) -> str:
@@ -110,7 +112,7 @@ def free_name(name: str, taken: list[str]) -> str:
     return name if name not in taken else free_name(f"{name}_", taken)
 
 
-def numbered(name: str, values: Any) -> dict[str, Any]:
+def number_columns(name: str, values: Any) -> dict[str, Any]:
     """An array of one column as it is; of several as numbered ones."""
     if values.ndim == 1:
         return {name: values}

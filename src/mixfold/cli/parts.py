@@ -9,6 +9,7 @@ from mixfold.cli.axes import axes_columns, axes_count, axes_weights, has_axes
 from mixfold.cli.data import feature_names
 from mixfold.cli.topics import is_topic_model, topic_parts
 from mixfold.cli.units import UNIT_HEADS, has_units, unit_rows
+from mixfold.estimators.mixtures.category_shares import category_shares
 
 _COLUMNS_SHOWN = 6
 _COMPONENTS_SHOWN = 30
@@ -26,7 +27,7 @@ def parts_table(model: Any) -> Any:
     return _factor_table(model) if hasattr(model, "mean_") else _component_table(model)
 
 
-def explained(model: Any) -> list[float]:
+def explained_variance_ratio(model: Any) -> list[float]:
     """The share of each factor in the variance of the columns (see ``_shares``)."""
     if hasattr(model, "explained_variance_ratio_"):
         return [float(share) for share in model.explained_variance_ratio_]
@@ -60,9 +61,34 @@ def _component_table(model: Any) -> Any:
     if hasattr(model, "loadings_"):
         shares = [_shares(model.loadings_[k], model.noise_variance_[k]) for k in shown]
         extras["explained"] = [f"{sum(parts):.1%}" for parts in shares]
-    rows = {str(k): ([texts[k] for texts in extras.values()], centres[k]) for k in shown}
+    codes = category_shares(model)
+    rows = {
+        str(k): ([texts[k] for texts in extras.values()], _centre(centres[k], codes, k))
+        for k in shown
+    }
     hidden, names = len(centres) - len(shown), feature_names(model)
-    return _table(names, ["component", *extras], rows, f"{hidden} more components" * (hidden > 0))
+    notes = [f"{hidden} more components"] if hidden > 0 else []
+    if codes:
+        notes.append(
+            "of codes: the most probable (its share); of zeros and ones: the share of ones"
+        )
+    return _table(names, ["component", *extras], rows, ", ".join(notes))
+
+
+def _centre(centre: Any, codes: Mapping[int, Any], component: int) -> list[Any]:
+    """Means of columns; of codes the most probable one with its share, of ones their share."""
+    entries: list[Any] = list(centre)
+    for j, shares in codes.items():
+        if j < len(entries):
+            entries[j] = _code(shares[component])
+    return entries
+
+
+def _code(shares: Any) -> str:
+    if len(shares) == 2:
+        return f"{shares[1]:.0%}"
+    best = int(shares.argmax())
+    return f"{best} ({shares[best]:.0%})"
 
 
 def _weight(share: float) -> str:
@@ -74,13 +100,20 @@ def _factor_table(model: Any) -> Any:
     """The mean, the loadings of each factor with its share of the variance, and the noise."""
     import numpy as np
 
-    shares, loadings = explained(model), model.loadings_
+    shares, loadings = explained_variance_ratio(model), model.loadings_
     rows = {"mean": ([""], model.mean_)}
     for j in range(min(len(shares), _FACTORS_SHOWN)):
         rows[f"factor {j + 1}"] = ([f"{shares[j]:.1%}"], loadings[:, j])
     rows["noise"] = ([""], np.broadcast_to(model.noise_variance_, model.mean_.shape))
     hidden, names = len(shares) - _FACTORS_SHOWN, feature_names(model)
-    return _table(names, ["", "explains"], rows, f"{hidden} more factors" * (hidden > 0))
+    notes = [f"{hidden} more factors"] if hidden > 0 else []
+    notes.append("loadings are in units of the columns")
+    related = np.asarray(getattr(model, "factor_correlations_", np.eye(len(shares))))
+    pairs = [(i, j) for i in range(len(shares)) for j in range(i) if abs(related[i, j]) > 1e-8]
+    if pairs:
+        told = [f"{j + 1} and {i + 1}: {related[i, j]:.2f}" for i, j in pairs[:_FACTORS_SHOWN]]
+        notes.append(f"correlations of factors {', '.join(told)}")
+    return _table(names, ["", "explains"], rows, ", ".join(notes))
 
 
 def _axes_table(model: Any) -> Any:
@@ -106,8 +139,10 @@ def _unit_table(model: Any) -> Any:
     return _table(names, UNIT_HEADS[kind], rows, f"{hidden} more units" * (hidden > 0))
 
 
-def _entry(value: float) -> str:
+def _entry(value: float | str) -> str:
     """Four digits, and none of them hidden in an exponent where people would write it out."""
+    if isinstance(value, str):
+        return value
     return f"{value:.0f}" if 1e4 <= abs(value) < 1e7 else f"{value:.4g}"
 
 

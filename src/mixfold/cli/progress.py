@@ -1,4 +1,4 @@
-"""How far a command is: a bar in a terminal, a line now and then in a log, on standard error."""
+"""Progress of commands on standard error: a bar in a terminal, lines in a log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``transform`` and ``reconstruct``: rows as a few factors, and what these say of the rows."""
+"""``transform`` and ``reconstruct``: factors of rows, and rows from their factors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from mixfold.cli.options import (
 from mixfold.cli.outputs import component_teller
 from mixfold.cli.rows import write_rows
 from mixfold.cli.texts import EncodingOption
-from mixfold.cli.topic_rows import named_topics
+from mixfold.cli.topic_rows import name_topic_columns
 from mixfold.cli.topics import is_topic_model
 from mixfold.contracts import Array, Source
 
@@ -51,7 +51,7 @@ def transform(
     encoding: EncodingOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Reduce each row to a few factors; missing entries are no obstacle, save to a kernel.
+    """Reduce each row to a few factors; all but kernel models allow missing entries.
 
     Writes the columns [bold]factor_1[/bold], [bold]factor_2[/bold], ...: the expected factors of
     the row, by its columns (of kernel-pca, morp and kernel-cca its scores on the axes). For
@@ -61,10 +61,10 @@ def transform(
 
     Example: [bold]mixfold transform factors.mixfold table.parquet --out latents.csv[/bold]
     """
-    model = load_model(model_file)
+    model = load_model(model_file, out)
     require_factors(model, "transform")
     tell = component_teller(model)
-    named = named_topics if is_topic_model(model) else _factors
+    named = name_topic_columns if is_topic_model(model) else _factors
     if per_component:
         _check_per_component(model, tell is not None)
 
@@ -116,7 +116,7 @@ def reconstruct(
 
     Example: [bold]mixfold reconstruct factors.mixfold table.csv --out smooth.csv[/bold]
     """
-    model = load_model(model_file)
+    model = load_model(model_file, out)
     names, found_again = feature_names(model), _finds_rows_again(model, method)
     if not found_again:
         require(model, "reconstruct", "reconstruct")

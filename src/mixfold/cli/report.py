@@ -1,4 +1,4 @@
-"""``report``: a model, and a table, on one page."""
+"""``report``: an HTML page about a model and a table."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from mixfold.cli.data import load_model, open_for
 from mixfold.cli.options import ColumnsOption, ModelArgument, QuietOption, split_columns
+from mixfold.cli.tables import check_not_input
 from mixfold.cli.texts import EncodingOption
 
 
@@ -21,7 +22,7 @@ def report(
             metavar="DATA",
             exists=True,
             help="The rows, usually those of the fit: a table or texts, as for "
-            "[bold]predict[/bold]. Without them the page tells what the model alone knows.",
+            "[bold]predict[/bold]. Without them the page is about the model alone.",
         ),
     ] = None,
     out: Annotated[
@@ -91,8 +92,7 @@ def _check_out(out: Path, model_file: Path, file: Path | None) -> None:
             f"a page ends in .html; got {out.name!r}. Write --out {out.with_suffix('.html').name}",
             param_hint="--out",
         )
-    if out.resolve() in (p.resolve() for p in (model_file, file) if p is not None):
-        raise typer.BadParameter(f"{out} would overwrite what it is made from.", param_hint="--out")
+    check_not_input(out, [model_file, file])
 
 
 def _rows(

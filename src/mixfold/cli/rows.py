@@ -12,7 +12,7 @@ from mixfold.cli.data import open_for, pieces
 from mixfold.cli.keep import Task, beside, first_columns
 from mixfold.cli.options import split_columns
 from mixfold.cli.progress import row_progress
-from mixfold.cli.tables import TableWriter, check_output
+from mixfold.cli.tables import TableWriter, check_not_input, check_output
 from mixfold.contracts import Source
 
 
@@ -35,7 +35,8 @@ def write_rows(
     """
     names = split_columns(columns)
     if out is not None:
-        _check_out(out, file)
+        check_output(out)
+        check_not_input(out, [file])
     source = open_for(model, file, names, encoding)
     task = beside(task, first_columns(source, file, keep))
     if out is None:
@@ -48,15 +49,6 @@ def write_rows(
     if out is not None and not quiet:
         typer.echo(f"wrote {out} ({rows} rows)")
     return rows
-
-
-def _check_out(out: Path, file: Path) -> None:
-    check_output(out)
-    if out.resolve().is_relative_to(file.resolve()):
-        raise typer.BadParameter(
-            f"{out} would overwrite, or lie within, the data it is made from; choose another file.",
-            param_hint="--out",
-        )
 
 
 def _each_piece(

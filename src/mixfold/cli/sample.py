@@ -47,7 +47,7 @@ def sample(
     import numpy as np
 
     check_output(out)
-    model = load_model(model_file)
+    model = load_model(model_file, out)
     draw = drawer(model, label)
     random_state = np.random.RandomState(seed)
     with TableWriter(out) as writer, row_progress("sample", rows, quiet) as advance:

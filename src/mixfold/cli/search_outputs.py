@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from mixfold.cli.tables import FORMATS, check_output
+from mixfold.cli.tables import FORMATS, check_not_input, check_output
 
 _PICTURES = (".png", ".pdf", ".svg")
 _PAGES = (".html", ".htm")
@@ -34,7 +34,7 @@ class SearchOutputs:
             ("--report", self.page, _PAGES),
         ):
             if path is not None:
-                _check(option, path, suffixes, self.file.resolve())
+                _check(option, path, suffixes, self.file)
 
     def write(self, search: Any, X: Any, weight: Any, quiet: bool) -> None:
         """Everything that is wanted, of a search of rows ``X`` with weights."""
@@ -63,8 +63,4 @@ def _check(option: str, path: Path, suffixes: tuple[str, ...], data: Path) -> No
         check_output(path, suffixes)
     except typer.BadParameter as error:
         raise typer.BadParameter(error.message, param_hint=option) from None
-    if data in (path.resolve(), path.resolve().parent):
-        raise typer.BadParameter(
-            f"{path} would overwrite, or lie within, the data; choose another file.",
-            param_hint=option,
-        )
+    check_not_input(path, [data], option)

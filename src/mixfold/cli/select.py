@@ -1,4 +1,4 @@
-"""``select``: how many components, and of which kind."""
+"""``select``: choose the number of components and the kind of model."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from mixfold.cli.candidates import find_models, first_of, values_to_try
+from mixfold.cli.cluster import cluster_for, use_threads
 from mixfold.cli.corpus import check_words
 from mixfold.cli.data import open_columns
 from mixfold.cli.families import FamilyOption, family_parameter
 from mixfold.cli.options import ColumnsOption, DataArgument, QuietOption, SeedOption, split_columns
 from mixfold.cli.search_outputs import SearchOutputs
 from mixfold.cli.values import parse_numbers
+from mixfold.cli.widths import check_width
 from mixfold.contracts import Source
 
 
@@ -120,6 +122,16 @@ def select(
             help="A column that says how often each row counts; it is not fitted.",
         ),
     ] = None,
+    n_effective: Annotated[
+        float | None,
+        typer.Option(
+            "--n-effective",
+            metavar="ROWS",
+            help="Number of independent rows that the table is worth, where weights only say how "
+            "much rows count beside each other, or rows are copies. Default: what the weights add "
+            "up to.",
+        ),
+    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -141,22 +153,28 @@ def select(
     outputs = SearchOutputs(file, out, plot, table, report)
     outputs.check()
     grid = values_to_try(entries, settings or [], factors, family_parameter(family))
+    estimators = {name: first_of(entry, grid) for name, entry in entries.items()}
     search = MixtureSearch(
-        {name: first_of(entry, grid) for name, entry in entries.items()},
+        estimators,
         {name: values for name, values in grid.items() if len(values) > 1} or None,
         n_components=parse_numbers(components, "--components", 1),
         criterion=criterion.value,
         cv=folds,
         allow_degenerate=allow_degenerate,
         test=test,
+        n_effective=n_effective,
         random_state=seed,
         n_jobs=jobs,
         verbose=0 if quiet else 1,
     )
     source = open_columns(file, split_columns(columns), weights)
+    for estimator in estimators.values():
+        check_width(source.n_features, estimator, grid)
     held = folds is not None or criterion is Criterion.held_out
     X, weight = _in_memory(source) if held else (source, None)
-    search.fit(X, sample_weight=weight)
+    with cluster_for(estimators.values()):
+        search.fit(X, sample_weight=weight)
+    use_threads(search.best_estimator_)
     _keep_words(search.best_estimator_, source)
     if not quiet:
         from mixfold.cli.choice import print_search

@@ -1,4 +1,4 @@
-"""``--set name=value``: a model's parameters as words on a command line."""
+"""``--set name=value``: parameters of a model from the command line."""
 
 from __future__ import annotations
 
@@ -25,8 +25,19 @@ def parse_value(text: str) -> Any:
         return _WORDS[text.lower()]
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (RecursionError, MemoryError):
+        raise _too_deep(text) from None
+    except (ValueError, SyntaxError) as error:
+        if "too many nested" in str(error):
+            raise _too_deep(text) from None
         return text
+
+
+def _too_deep(text: str) -> typer.BadParameter:
+    return typer.BadParameter(
+        f"the value {text[:20]}... is nested too deeply; write a number, a word or a list.",
+        param_hint=_HINT,
+    )
 
 
 def parse_settings(assignments: Iterable[str], valid: Iterable[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a fit found, on one screen."""
+"""The summary that ``fit`` prints."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from mixfold.cli.axes import has_axes, kernel_facts
 from mixfold.cli.outputs import has_target
-from mixfold.cli.parts import explained, parts_table
+from mixfold.cli.parts import explained_variance_ratio, parts_table
 from mixfold.cli.topics import is_clustered, is_topic_model
 from mixfold.cli.units import has_units, unit_facts
 from mixfold.contracts import Source
@@ -29,14 +29,18 @@ def print_summary(name: str, model: Any, source: Source, seconds: float) -> None
     console = Console(highlight=False, markup=False)
     console.print(_facts(name, model, source, seconds))
     console.print(parts_table(model))
-    events = [event for event in getattr(model, "events_", ()) if not _hoped_for(model, event)]
+    events = [
+        event for event in getattr(model, "events_", ()) if not _is_intended_drop(model, event)
+    ]
     for event in events[:_EVENTS_SHOWN]:
         console.print(f"! {event.message}")
     if len(events) > _EVENTS_SHOWN:
-        console.print(f"! ... and {len(events) - _EVENTS_SHOWN} more (see events_)")
+        console.print(
+            f"! ... and {len(events) - _EVENTS_SHOWN} more; mixfold report lists them all"
+        )
 
 
-def _hoped_for(model: Any, event: Any) -> bool:
+def _is_intended_drop(model: Any, event: Any) -> bool:
     """Clusters that were dropped: their number is learned so, and told above."""
     return is_clustered(model) and event.kind == "pruned"
 
@@ -105,7 +109,7 @@ def _facts(name: str, model: Any, source: Source, seconds: float) -> Any:
     if hasattr(model, "n_epochs_"):
         grid.add_row("epochs", _epochs(model.n_epochs_))
     if hasattr(model, "mean_") or hasattr(model, "explained_variance_ratio_"):
-        grid.add_row("variance explained", f"{sum(explained(model)):.1%}")
+        grid.add_row("variance explained", f"{sum(explained_variance_ratio(model)):.1%}")
     if bic is not None:
         among = ", among models of one kernel" if has_axes(model) else ""
         grid.add_row("BIC", f"{bic:.6g} (lower is better{among})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -35,6 +35,30 @@ def check_output(path: Path, suffixes: tuple[str, ...] = FORMATS) -> Path:
     else:
         return path
     raise typer.BadParameter(problem, param_hint="--out")
+
+
+def check_not_input(
+    out: Path, inputs: Iterable[Path | None], option: str = "--out", within: bool = False
+) -> None:
+    """A usage error if writing ``out`` would change what is read: links are followed.
+
+    Raises
+    ------
+    typer.BadParameter
+        If ``out`` is one of the files, under whatever name, or lies within one of the folders
+        (``within`` says that a new file may, since it is of another kind than those).
+    """
+    for path in inputs:
+        if path is None:
+            continue
+        same = out.exists() and path.exists() and os.path.samefile(out, path)
+        inside = out.resolve().is_relative_to(path.resolve())
+        if same or (inside and (out.exists() or not within)):
+            raise typer.BadParameter(
+                f"{out} would overwrite, or lie within, what is read from {path}; choose another "
+                "file.",
+                param_hint=option,
+            )
 
 
 class TableWriter:

@@ -139,7 +139,7 @@ def count_words(texts: Texts, settings: TextSettings) -> tuple[Any, tuple[str, .
         dtype=np.float64,
     )
     try:
-        X = counter.fit_transform(_noted(texts))
+        X = counter.fit_transform(_check_not_empty(texts))
     except TextError:
         raise
     except ValueError:  # scikit-learn's: nothing is left to count
@@ -156,10 +156,10 @@ def count_known(texts: Texts, words: Sequence[str]) -> Any:
     from sklearn.feature_extraction.text import CountVectorizer
 
     counter = CountVectorizer(analyzer=_analyser(None), vocabulary=list(words), dtype=np.float64)
-    return counter.transform(_noted(texts))
+    return counter.transform(_check_not_empty(texts))
 
 
-def _noted(texts: Texts) -> Iterator[str]:
+def _check_not_empty(texts: Texts) -> Iterator[str]:
     """The documents; a error if there are none."""
     empty = True
     for text in texts:
@@ -188,11 +188,11 @@ def _stop_words(which: str | None, encoding: str) -> list[str]:
         if name.strip() == "english":
             words |= ENGLISH_STOP_WORDS
         elif name.strip() != "none":
-            words |= _listed(Path(name.strip()), encoding)
+            words |= _read_word_list(Path(name.strip()), encoding)
     return sorted(words)
 
 
-def _listed(path: Path, encoding: str) -> set[str]:
+def _read_word_list(path: Path, encoding: str) -> set[str]:
     if not path.is_file():
         raise typer.BadParameter(
             f"write english, none or the name of a text file; there is no file {str(path)!r}.",

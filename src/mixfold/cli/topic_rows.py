@@ -48,6 +48,6 @@ def _complete(model: Any, lines: list[str], source: Source) -> None:
         lines.append(f"perplexity of held-back words: none, {error}")
 
 
-def named_topics(shares: Array) -> dict[str, Array]:
+def name_topic_columns(shares: Array) -> dict[str, Array]:
     """Shares of topics in documents, by columns that are numbered as the topics are."""
     return {f"topic_{k}": shares[:, k] for k in range(shares.shape[1])}

@@ -1,4 +1,4 @@
-"""``topics``: what a topic model has found, in words."""
+"""``topics``: the words of the topics of a model."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def topics_table(model: Any, n_words: int, shown: int | None) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    shares, order = _ordered(model)
+    shares, order = _order_topics(model)
     table = Table("topic", title_justify="left")
     if shares is not None:
         table.add_column("share", justify="right")
@@ -119,7 +119,7 @@ def _words(model: Any, n_words: int) -> list[list[str]]:
     ]
 
 
-def _ordered(model: Any) -> tuple[Any, list[int]]:
+def _order_topics(model: Any) -> tuple[Any, list[int]]:
     """Shares of the topics, if they are known, and the topics, largest first."""
     from mixfold.estimators.topics.topic_model import topic_shares
 
@@ -134,7 +134,7 @@ def _percent(share: float) -> str:
 
 
 def _content(model: Any, n_words: int) -> dict[str, Any]:
-    shares, order = _ordered(model)
+    shares, order = _order_topics(model)
     names = _words(model, n_words)
     found: dict[str, Any] = {"topics": []}
     for k in order:

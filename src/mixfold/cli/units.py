@@ -1,4 +1,4 @@
-"""What factorisations, machines and stacks of them are made of, as a table."""
+"""Tables of the units of factorisations, Boltzmann machines and networks."""
 
 from __future__ import annotations
 

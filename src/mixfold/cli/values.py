@@ -1,4 +1,4 @@
-"""Several values as words on a command line: ``1:10``, ``2,4,8``, ``covariance_type=full,diag``."""
+"""Parse lists of values: ``1:10``, ``2,4,8``, ``covariance_type=full,diag``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Markov chain: passes that draw instead of climb.
+"""Markov chains: the loop of passes that samplers run instead of a climb.
 
 The model and the executors are those of a climb. Random numbers are keyed by chain, sweep and row,
 so the same seed gives the same draws for any blocks, threads or cluster.
@@ -6,7 +6,6 @@ so the same seed gives the same draws for any blocks, threads or cluster.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -15,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from mixfold.contracts import Array, Context
+from mixfold.engine.budget import NEVER, Deadline
 from mixfold.engine.random import RowKeys
 from mixfold.engine.state import Task
 
@@ -25,11 +25,11 @@ _STREAM = 7
 class Sampler(Protocol):
     """What a model offers beyond ``Model`` to be sampled."""
 
-    def assigned(self, reading: Any, block: Any, rng: Any) -> Array:
+    def draw_assignments(self, reading: Any, block: Any, rng: Any) -> Array:
         """The components that ``expect`` draws for the rows of a block."""
         ...
 
-    def traced(self, params: Any, stats: Any) -> Array:
+    def summarise_sweep(self, params: Any, stats: Any) -> Array:
         """Quantities of a sweep that do not depend on the labels of the components."""
         ...
 
@@ -45,13 +45,13 @@ class Sweeps:
     burn_in: int = 500
     thin: int = 1
     label_stride: int = 1
-    deadline: float = float("inf")
+    deadline: Deadline = NEVER
 
     @property
     def n_sweeps(self) -> int:
         return self.burn_in + self.n_draws * self.thin
 
-    def kept(self, sweep: int) -> bool:
+    def is_kept(self, sweep: int) -> bool:
         return sweep >= self.burn_in and (sweep - self.burn_in + 1) % self.thin == 0
 
 
@@ -82,9 +82,9 @@ def run_chain(step: Step, sweeps: Sweeps, number: int, watch: Watcher | None = N
     traces: list[Array] = []
     reason, n_sweeps = "done", 0
     for sweep in range(sweeps.n_sweeps):
-        late = time.monotonic() >= sweeps.deadline
+        late = sweeps.deadline.has_passed
         try:
-            params, drawn, trace = step(sweep, late or sweeps.kept(sweep))
+            params, drawn, trace = step(sweep, late or sweeps.is_kept(sweep))
             if late or sweep >= sweeps.burn_in:
                 traces.append(trace)
             if drawn is not None:
@@ -100,7 +100,7 @@ def run_chain(step: Step, sweeps: Sweeps, number: int, watch: Watcher | None = N
             reason = "interrupted"
             break
         n_sweeps = sweep + 1
-        if kept and time.monotonic() >= sweeps.deadline:
+        if kept and sweeps.deadline.has_passed:
             reason = "time_budget"
             break
     return Chain(tuple(kept), np.stack(labels), np.stack(traces), reason, n_sweeps)
@@ -129,8 +129,8 @@ def _sweep(
     stats = task.executor.map_reduce(partial(model.expect, reading, rng=keys), task.source)
     drawn = None
     if keep:
-        assigned = partial(model.assigned, reading, rng=keys)
+        assigned = partial(model.draw_assignments, reading, rng=keys)
         drawn = np.concatenate(list(task.executor.map_rows(assigned, task.source)))
     rng = np.random.default_rng([task.seed % 2**63, number, sweep, 8])
-    trace = model.traced(params, stats)
+    trace = model.summarise_sweep(params, stats)
     return model.update(params, stats, Context(task.pilot, rng, sweep)).params, drawn, trace

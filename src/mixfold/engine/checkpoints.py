@@ -1,4 +1,4 @@
-"""A fit that survives the death of its process: its state, written now and then."""
+"""Checkpoints: the state of a fit in a file, so that it goes on after a crash."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ that goes on from a stored state ends in the same numbers.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -14,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from mixfold.contracts import Context, Event, Model
+from mixfold.contracts import Context, Event, Model, Update
 from mixfold.engine.acceleration import Failure, Point
 from mixfold.engine.memoised import Memo, context_of, lap
+from mixfold.engine.online import OnlineMemo, begin_online, make_online_pass
 from mixfold.engine.random import RowKeys
-from mixfold.engine.state import Climb, Rules, Task, continued
-from mixfold.engine.stopping import fell, remaining_gain
+from mixfold.engine.state import Climb, Rules, Task, add_events, forget_climb_of_other_data
+from mixfold.engine.stopping import STEPS_TOGETHER, fell, remaining_gain
 
 # extrapolations, or plain steps in a row, before a fit may be called converged
 MIN_TRIES, MIN_PLAIN = 4, 7
@@ -27,6 +27,9 @@ MIN_TRIES, MIN_PLAIN = 4, 7
 POINTS_BYTES = 2**27
 # plain steps after an extrapolation rule has given up: 1, 2, 4, ... and at most this many
 LONGEST_REST = 32
+# how the length of tentative steps changes after one that lowered the objective and after one that
+# did not, and the length below which the model is told that none gains
+SHORTEN, LENGTHEN, SHORTEST = 0.5, 1 / 0.7, 1e-9
 
 Watcher = Callable[[Climb], None]
 
@@ -39,7 +42,7 @@ def climb(task: Task, state: Climb, rules: Rules, watch: Watcher | None = None) 
     while not state.reason:
         try:
             state = _pass(task, state, rules)
-            if not state.reason and time.monotonic() >= rules.deadline:
+            if not state.reason and rules.deadline.has_passed:
                 # only now: the next point is chosen, so that a stored climb can go on
                 state = replace(state, reason="time_budget")
             if watch is not None:
@@ -53,6 +56,10 @@ def climb(task: Task, state: Climb, rules: Rules, watch: Watcher | None = None) 
 
 def _pass(task: Task, state: Climb, rules: Rules) -> Climb:
     model = task.model
+    if rules.online is not None:
+        known = isinstance(state.memo, OnlineMemo)
+        make = make_online_pass if known else begin_online
+        return make(task, state, rules, rules.online)
     if rules.batch_size is not None:
         return _lap(task, state, rules, rules.batch_size)
     stats = visit(task, state.params, state.n_passes)
@@ -64,6 +71,8 @@ def _pass(task: Task, state: Climb, rules: Rules) -> Climb:
     if state.proposal is not None and not objective > state.objective:
         failure = Failure(state.proposal.step, objective)
         return _step(task, replace(state, failures=(*state.failures, failure)), rules)
+    if _is_on_trial(state) and not objective >= state.objective:
+        return _take_back(task, state)
     _check_finite(objective, state)
     return _accept(task, state, stats, objective, rules)
 
@@ -97,8 +106,10 @@ def _check_finite(objective: float, state: Climb) -> None:
 
 def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules) -> Climb:
     """The point just visited becomes the best; stop there, or choose the next."""
-    state = continued(state, objective)
-    events = _add_events(state.events, _falls(state, objective, task.single))
+    state = forget_climb_of_other_data(state, objective)
+    if _is_on_trial(state):
+        state = replace(state, length=LENGTHEN * state.length or 1.0)
+    events = add_events(state.events, _falls(state, objective, task.single))
     plain, jump = state.plain + 1, state.jump
     if state.proposal is not None:
         plain, jump = 1, objective - state.objective
@@ -110,26 +121,63 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
         jump=jump,
         events=events,
         failures=(),
+        stats=None,
         entropy=task.model.entropy(stats),
     )
-    state = replace(state, remaining=remaining_gain(state.trace[-plain:]))
+    state = replace(state, remaining=remaining_gain(state.trace[-plain:], state.tentative))
     reason = _reason(state, rules)
     if reason:
         return replace(state, reason=reason)
-    rng = np.random.default_rng([task.seed % 2**63, state.n_iter])
-    context = Context(task.pilot, rng, state.n_iter + 1, state.events)
-    update = task.model.update(state.params, stats, context)
+    update = _m_step(task, state, stats, state.n_iter)
     state = replace(
         state,
         image=update.params,
-        events=_add_events(state.events, update.events),
+        events=add_events(state.events, update.events),
         points=_remember(task.model, state, stats, update.params, rules),
+        **_trial(update, state, stats),
     )
     if update.params is state.params:  # the model says so: a fixed point, there is no next
         return replace(state, remaining=0.0, reason="converged")
     if not update.monotone:  # a repair: what came before says nothing about what comes now
         state = replace(state, points=(), plain=0)
     return _step(task, state, rules)
+
+
+def _m_step(task: Task, state: Climb, stats: Any, n_iter: int) -> Update[Any]:
+    """The plain step from ``best``, which is iteration ``n_iter``, of the length that is due."""
+    rng = np.random.default_rng([task.seed % 2**63, n_iter])
+    context = Context(task.pilot, rng, n_iter + 1, state.events, length=state.length)
+    return task.model.update(state.best, stats, context)
+
+
+def _trial(update: Update[Any], state: Climb, stats: Any) -> dict[str, Any]:
+    """What is remembered of a step in case that it has to be taken back."""
+    if update.length is None:
+        return {"tentative": False, "stats": None, "length": state.length or 1.0}
+    return {"tentative": True, "stats": stats, "length": update.length}
+
+
+def _is_on_trial(state: Climb) -> bool:
+    """Whether the point to be visited is a tentative step from ``best``."""
+    return state.stats is not None and state.proposal is None
+
+
+def _take_back(task: Task, state: Climb) -> Climb:
+    """After a tentative step that lowered the objective: a shorter one from the same point."""
+    length = SHORTEN * state.length
+    state = replace(state, length=length if length >= SHORTEST else 0.0)
+    update = _m_step(task, state, state.stats, state.n_iter - 1)
+    state = replace(
+        state,
+        params=update.params,
+        image=update.params,
+        events=add_events(state.events, update.events),
+        points=(),
+        **_trial(update, state, state.stats),
+    )
+    if update.params is state.best:
+        return replace(state, n_iter=state.n_iter - 1, remaining=0.0, reason="converged")
+    return state if update.monotone else replace(state, plain=0)
 
 
 def _falls(state: Climb, objective: float, single: bool) -> tuple[Event, ...]:
@@ -141,12 +189,14 @@ def _falls(state: Climb, objective: float, single: bool) -> tuple[Event, ...]:
 
 
 def _reason(state: Climb, rules: Rules) -> str:
-    if state.remaining < rules.tol * state.weight and _tried(state, rules):  # never with tol = 0
+    if state.remaining < rules.tol * state.weight and _projection_is_reliable(
+        state, rules
+    ):  # never with tol = 0
         return "converged"
     return "max_iter" if state.n_iter >= rules.max_iter else ""
 
 
-def _tried(state: Climb, rules: Rules) -> bool:
+def _projection_is_reliable(state: Climb, rules: Rules) -> bool:
     """Whether the projection can be believed.
 
     The first plain steps gain by the fast directions and their rate says nothing of the slow
@@ -155,10 +205,10 @@ def _tried(state: Climb, rules: Rules) -> bool:
     """
     last_gain = state.trace[-1] - state.trace[-2]
     tiny = last_gain < 1e-3 * rules.tol * state.weight
-    return tiny or _exhausted(state, rules) or state.plain > MIN_PLAIN
+    return tiny or _extrapolation_is_exhausted(state, rules) or state.plain > MIN_PLAIN
 
 
-def _exhausted(state: Climb, rules: Rules) -> bool:
+def _extrapolation_is_exhausted(state: Climb, rules: Rules) -> bool:
     """Whether extrapolations were tried and the last that was kept gained next to nothing."""
     return state.tries >= MIN_TRIES and state.jump <= rules.tol * state.weight
 
@@ -213,16 +263,10 @@ def _checking(state: Climb, rules: Rules) -> bool:
     """Whether plain steps are due: to warm up, to rest, or to see how much is really left.
 
     An extrapolated step that gained next to nothing may be a bad step far from the optimum; only
-    plain steps tell, by their rate. Three values in a row are needed.
+    plain steps tell, by their rate. A few values in a row are needed.
     """
     if len(state.trace) <= rules.warm_up or state.rest > 0:
         return True
     last_gain = state.trace[-1] - state.trace[-2]
-    done = last_gain <= rules.tol * state.weight and _exhausted(state, rules)
-    return done and state.plain < 4
-
-
-def _add_events(events: tuple[Event, ...], fresh: tuple[Event, ...]) -> tuple[Event, ...]:
-    """Each kind of event is told once per component (re-seeding: every time)."""
-    known = {(e.kind, e.component) for e in events if e.kind != "reseed"}
-    return events + tuple(e for e in fresh if (e.kind, e.component) not in known)
+    done = last_gain <= rules.tol * state.weight and _extrapolation_is_exhausted(state, rules)
+    return done and state.plain < (2 * STEPS_TOGETHER + 1 if state.tentative else 4)

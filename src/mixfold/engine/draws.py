@@ -1,4 +1,4 @@
-"""Rows drawn in proportion to a mass of theirs, in one pass, whatever the blocks."""
+"""Draw rows with probability proportional to a mass of each, in one pass over any blocks."""
 
 from __future__ import annotations
 
@@ -70,4 +70,4 @@ def draw_rows(source: Source, executor: Executor, mass: Mass, size: int, keys: R
     Block
     """
     drawn = executor.map_reduce(Race(mass, keys, size), source)
-    return drawn.reservoir.trimmed().block(source.n_features, source.dtype)
+    return drawn.reservoir.trim().block(source.n_features, source.dtype)

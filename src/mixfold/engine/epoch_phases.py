@@ -1,4 +1,4 @@
-"""Training in phases, each from what those before have left; stored and shown as one fit."""
+"""Training in several phases (layer by layer, then fine-tuning) with one checkpoint."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from mixfold.contracts import Block, record
+from mixfold.contracts import RECORDS, Block, record
 from mixfold.engine.checkpoints import Checkpoint
 from mixfold.engine.epochs import STOPPED, EpochPlan, Learner, Training, train
 from mixfold.engine.progress import Progress
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class TrainingTask:
     """One training: who learns, from where, on which rows, and by which plan."""
 
     learner: Learner[Any]
@@ -35,13 +35,13 @@ class Phase:
     """
 
     name: str
-    begin: Callable[[Any], Lesson]
+    begin: Callable[[Any], TrainingTask]
     end: Callable[[Any, Any], Any]
 
 
 @record
 @dataclass(frozen=True, slots=True)
-class Course:
+class PhasedTraining:
     """Where the phases stand: the one under way, what is carried along, reports of those done."""
 
     seed: int
@@ -52,7 +52,10 @@ class Course:
     reason: str = ""
 
 
-def take_course(
+RECORDS["Course"] = PhasedTraining  # the name in checkpoints of earlier versions
+
+
+def run_phases(
     phases: Sequence[Phase],
     carried: Any,
     seed: int,
@@ -60,7 +63,7 @@ def take_course(
     data: int = 0,
     checkpoint: Checkpoint | None = None,
     progress: Progress | None = None,
-) -> Course:
+) -> PhasedTraining:
     """All phases in turn; the course that has ended carries what was learned.
 
     Parameters
@@ -85,16 +88,16 @@ def take_course(
     saved = checkpoint.read() if checkpoint else None
     if checkpoint:
         checkpoint.compare(saved, data)
-    course: Course = saved or Course(seed, carried)
+    course: PhasedTraining = saved or PhasedTraining(seed, carried)
     with progress or Progress(0) as shown:
         while course.phase < len(phases) and not course.reason:
             course = _one_phase(phases[course.phase], course, checkpoint, shown)
     if checkpoint:
         checkpoint.finish(course)
-    return _completed(phases, course) if course.reason else course
+    return _fill_missing_phases(phases, course) if course.reason else course
 
 
-def _completed(phases: Sequence[Phase], course: Course) -> Course:
+def _fill_missing_phases(phases: Sequence[Phase], course: PhasedTraining) -> PhasedTraining:
     """What a course that was stopped lacks is as its phases would have begun with it."""
     carried = course.carried
     for phase in phases[course.phase + 1 :]:
@@ -103,8 +106,8 @@ def _completed(phases: Sequence[Phase], course: Course) -> Course:
 
 
 def _one_phase(
-    phase: Phase, course: Course, checkpoint: Checkpoint | None, shown: Progress
-) -> Course:
+    phase: Phase, course: PhasedTraining, checkpoint: Checkpoint | None, shown: Progress
+) -> PhasedTraining:
     lesson = phase.begin(course.carried)
     whole = course.training or Training(lesson.start)
 

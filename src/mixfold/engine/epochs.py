@@ -1,4 +1,4 @@
-"""Training by mini-batches: the one loop of models that learn a few rows at a time.
+"""Mini-batch training: epochs, validation, patience, checkpoints. Networks are trained by it.
 
 A ``Training`` is the whole state between two epochs, as a value: it can be stored, and one that
 goes on from a stored state ends in the same bits.
@@ -6,7 +6,6 @@ goes on from a stored state ends in the same bits.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -14,7 +13,9 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from mixfold.contracts import Array, Block, record
+from mixfold.contracts import Block, record
+from mixfold.engine.batches import take_rows
+from mixfold.engine.budget import NEVER, Deadline
 from mixfold.math.rates import Position
 
 T = TypeVar("T")
@@ -37,7 +38,7 @@ class Learner(Protocol[T]):
         """How well rows that are not trained on are told; higher is better."""
         ...
 
-    def trouble(self, state: T) -> str:
+    def describe_divergence(self, state: T) -> str:
         """What makes it senseless to go on (weights that explode), empty if nothing does."""
         ...
 
@@ -47,8 +48,7 @@ class EpochPlan:
     """How training runs.
 
     It ends after ``max_epochs``, or once ``patience`` epochs have not raised the best score of
-    the validation rows by more than ``tol`` (None: never). ``deadline`` is a time of
-    ``time.monotonic``.
+    the validation rows by more than ``tol`` (None: never).
     """
 
     max_epochs: int = 10
@@ -56,7 +56,7 @@ class EpochPlan:
     patience: int | None = None
     tol: float = 0.0
     seed: int = 0
-    deadline: float = float("inf")
+    deadline: Deadline = NEVER
 
 
 @record
@@ -119,19 +119,19 @@ def train(
         With a ``reason``. Ctrl-C and the deadline may end an epoch half way: the state is then that
         of the last batch, and the epoch does not count.
     """
-    rows = weighted_rows(rows)
+    rows = normalise_row_weights(rows)
     training = replace(training, reason="", trouble="")
     while not training.reason:
         if training.epoch >= plan.max_epochs:
             training = replace(training, reason="max_epochs")
         else:
-            training = _uninterrupted(learner, training, rows, plan, validation)
+            training = _run_epoch_or_stop(learner, training, rows, plan, validation)
         if watch is not None:
             watch(training)
     return training
 
 
-def _uninterrupted(
+def _run_epoch_or_stop(
     learner: Learner[T], training: Training, rows: Block, plan: EpochPlan, validation: Block | None
 ) -> Training:
     """An epoch; a Ctrl-C while it is scored ends the training before it."""
@@ -153,7 +153,7 @@ def _epoch(
         for batch, position in _batches(rows, plan, training.epoch, rng):
             state = learner.step(state, batch, rng, position)
             done += 1
-            if time.monotonic() >= plan.deadline:
+            if plan.deadline.has_passed:
                 reason = "time_budget"
                 break
     except KeyboardInterrupt:
@@ -164,7 +164,9 @@ def _epoch(
     training = replace(training, state=state, n_steps=training.n_steps + done)
     if not whole:
         return replace(training, reason=reason)
-    return _judged(learner, replace(training, epoch=training.epoch + 1), plan, validation, reason)
+    return _judge_epoch(
+        learner, replace(training, epoch=training.epoch + 1), plan, validation, reason
+    )
 
 
 def _batches(
@@ -175,14 +177,14 @@ def _batches(
     for step in range(n_steps):
         share = (epoch + step / n_steps) / plan.max_epochs
         chosen = order[step * plan.batch_size : (step + 1) * plan.batch_size]
-        yield take(rows, chosen), Position(epoch, step, share)
+        yield take_rows(rows, chosen), Position(epoch, step, share)
 
 
-def _judged(
+def _judge_epoch(
     learner: Learner[T], training: Training, plan: EpochPlan, validation: Block | None, reason: str
 ) -> Training:
     """After a whole epoch: is it the best so far, and is it the last?"""
-    trouble = learner.trouble(training.state)
+    trouble = learner.describe_divergence(training.state)
     if validation is not None and not trouble:
         score = float(learner.score(training.state, validation))
         training = replace(training, scores=(*training.scores, score))
@@ -203,18 +205,7 @@ def _judged(
 # ------------------------------------------------ rows
 
 
-def take(rows: Block, chosen: Array) -> Block:
-    """The chosen rows, in this order, as a block that starts at 0."""
-    return Block(
-        rows.X[chosen],
-        0,
-        None if rows.y is None else rows.y[chosen],
-        None if rows.weight is None else rows.weight[chosen],
-        rows.complete,
-    )
-
-
-def weighted_rows(rows: Block) -> Block:
+def normalise_row_weights(rows: Block) -> Block:
     """Rows of positive weight, with weights that average 1; without weights where all are equal."""
     if rows.weight is None:
         return rows
@@ -222,7 +213,7 @@ def weighted_rows(rows: Block) -> Block:
     if not weighs.any():
         raise ValueError("all sample weights are zero: give at least one row a positive weight")
     if not weighs.all():
-        rows = take(rows, np.flatnonzero(weighs))
+        rows = take_rows(rows, np.flatnonzero(weighs))
     weight = np.asarray(rows.weight)
     even = bool((weight == weight[0]).all())
     return replace(rows, weight=None if even else weight / weight.mean())
@@ -239,4 +230,4 @@ def split_rows(rows: Block, fraction: float | None, seed: int) -> tuple[Block, B
     rng = np.random.default_rng([seed % 2**63, 2**32])
     n_held = int(np.clip(round(fraction * len(weighs)), 1, len(weighs) - 1))
     order = rng.permutation(weighs)
-    return take(rows, np.sort(order[n_held:])), take(rows, np.sort(order[:n_held]))
+    return take_rows(rows, np.sort(order[n_held:])), take_rows(rows, np.sort(order[:n_held]))

@@ -1,8 +1,7 @@
-"""The fit as a whole: pilot, starts, restarts, checkpoints. The climbing itself is in ``climb``."""
+"""The whole fit: pilot, starts, restarts, checkpoints. ``climb`` runs the passes of one start."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,14 +9,16 @@ import numpy as np
 
 from mixfold.contracts import Array, Event, Executor, Model, Pilot, Source
 from mixfold.engine.acceleration import Acceleration
+from mixfold.engine.budget import Deadline
 from mixfold.engine.checkpoints import Checkpoint, Progressed
 from mixfold.engine.climb import climb
 from mixfold.engine.executors.blas import single_threaded_blas
-from mixfold.engine.moves import improved
+from mixfold.engine.moves import improve_by_moves
+from mixfold.engine.online import Online
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.progress import Progress
 from mixfold.engine.sources import open_source
-from mixfold.engine.state import Climb, Rules, Task, resumed
+from mixfold.engine.state import Climb, Rules, Task, resume_climb
 
 # steps that each candidate start is given on the pilot before they are compared
 CANDIDATE_STEPS = 8
@@ -27,7 +28,10 @@ PILOT_STEPS = 40
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a fit is run; ``moves`` out of local optima, ``batch_size`` rows between M steps."""
+    """How a fit is run; ``moves`` out of local optima, ``batch_size`` rows between M steps.
+
+    ``online`` makes stochastic steps, for data of which a pass takes long.
+    """
 
     tol: float = 1e-6
     max_iter: int = 500
@@ -37,6 +41,7 @@ class Plan:
     time_budget: float | None = None
     pilot_size: int | None = None
     batch_size: int | None = None
+    online: Online | None = None
     moves: int = 0
     seed: int = 0
 
@@ -118,9 +123,9 @@ class _Job:
 
 
 def _rules(plan: Plan) -> Rules:
-    budget = float("inf") if plan.time_budget is None else plan.time_budget
-    deadline = time.monotonic() + budget
-    return Rules(plan.tol, plan.max_iter, plan.acceleration, deadline, batch_size=plan.batch_size)
+    deadline = Deadline.after(plan.time_budget)
+    return Rules(plan.tol, plan.max_iter, plan.acceleration, deadline, batch_size=plan.batch_size,
+                 online=plan.online)  # fmt: skip
 
 
 def _restarts(job: _Job, progressed: Progressed) -> Climb:
@@ -133,7 +138,7 @@ def _restarts(job: _Job, progressed: Progressed) -> Climb:
             if progressed.best is None:
                 raise
             progressed = replace(progressed, best=replace(progressed.best, reason="interrupted"))
-        if progressed.best is not None and _stopped(progressed.best):
+        if progressed.best is not None and _was_stopped(progressed.best):
             break
     assert progressed.best is not None
     if job.checkpoint:
@@ -141,7 +146,7 @@ def _restarts(job: _Job, progressed: Progressed) -> Climb:
     return progressed.best
 
 
-def _stopped(climb: Climb) -> bool:
+def _was_stopped(climb: Climb) -> bool:
     """Whether a climb was ended from outside."""
     return climb.reason in ("time_budget", "interrupted")
 
@@ -157,20 +162,20 @@ def _one_restart(job: _Job, progressed: Progressed) -> Progressed:
 
     done = climb(job.task, state, job.rules, watch)
     if job.plan.moves:
-        done = improved(job.task, done, job.rules, job.plan.moves, watch)
-    if checkpoint and _stopped(done):
+        done = improve_by_moves(job.task, done, job.rules, job.plan.moves, watch)
+    if checkpoint and _was_stopped(done):
         checkpoint.write(replace(progressed, climb=replace(done, reason="")))
     best = progressed.best
     if best is None or done.objective > best.objective:
         best = done
-    elif _stopped(done):
+    elif _was_stopped(done):
         best = replace(best, reason=done.reason)
     return replace(progressed, restart=restart + 1, best=best, climb=None)
 
 
 def _start(job: _Job, restart: int) -> Climb:
     if job.start is not None:
-        return resumed(job.start, job.earlier)
+        return resume_climb(job.start, job.earlier)
     return choose_start(job.task, job.plan, job.rules, restart)
 
 
@@ -187,21 +192,30 @@ def choose_start(task: Task, plan: Plan, rules: Rules, restart: int) -> Climb:
         return Climb(task.model.initialise(task.pilot, rng, first))
     block = task.pilot.block
     small = replace(task, source=open_source(block.X, weight=block.weight, y=block.y))
-    rules = replace(rules, batch_size=None)
+    rules = replace(rules, batch_size=None, online=None)
     few = replace(rules, max_iter=CANDIDATE_STEPS)
     climbs = [
-        _uninterrupted(climb(small, Climb(task.model.initialise(task.pilot, rng, attempt)), few))
+        _raise_if_interrupted(
+            climb(small, Climb(task.model.initialise(task.pilot, rng, attempt)), few)
+        )
         for attempt in range(first, first + plan.n_candidates)
     ]
-    chosen = max(climbs, key=lambda c: (not c.events, c.objective))
+    chosen = max(climbs, key=lambda c: (not _has_spikes(c), c.objective))
     if task.pilot.total_rows > 4 * block.n_rows:
         more = replace(rules, max_iter=PILOT_STEPS, tol=max(rules.tol, 1e-4))
-        chosen = _uninterrupted(climb(small, Climb(chosen.best, events=chosen.events), more))
+        begun = Climb(chosen.best, events=chosen.events, length=chosen.length)
+        chosen = _raise_if_interrupted(climb(small, begun, more))
     # what was dropped on the way stays dropped; floors and falls will show again
-    return Climb(chosen.best, events=tuple(e for e in chosen.events if e.kind == "drop"))
+    dropped = tuple(e for e in chosen.events if e.kind == "drop")
+    return Climb(chosen.best, events=dropped, length=chosen.length)
 
 
-def _uninterrupted(done: Climb) -> Climb:
+def _has_spikes(climb: Climb) -> bool:
+    """Whether a component was floored, moved or dropped, and not merely left to an outlier."""
+    return any(event.kind != "outlier" for event in climb.events)
+
+
+def _raise_if_interrupted(done: Climb) -> Climb:
     """A Ctrl-C among the candidates is meant for the fit."""
     if done.reason == "interrupted":
         raise KeyboardInterrupt

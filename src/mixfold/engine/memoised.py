@@ -8,14 +8,14 @@ moves the parameters many times a pass.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial, reduce
 from typing import Any, Protocol
 
 import numpy as np
 
-from mixfold.contracts import Block, Context, Source, record
+from mixfold.contracts import Context, record
+from mixfold.engine.batches import batches
 from mixfold.engine.random import RowKeys
 from mixfold.engine.state import Task
 
@@ -41,35 +41,6 @@ class Memo:
 
     def total(self) -> Any:
         return reduce(lambda a, b: a + b, self.batches)
-
-
-class BatchSource:
-    """Some consecutive blocks of a source, in memory."""
-
-    def __init__(self, whole: Source, blocks: list[Block]) -> None:
-        self._blocks = blocks
-        self.n_samples = sum(block.n_rows for block in blocks)
-        self.n_features = whole.n_features
-        self.feature_names = whole.feature_names
-        self.dtype = whole.dtype
-
-    def blocks(self, max_rows: int | None = None) -> Iterator[Block]:
-        for block in self._blocks:
-            rows = max_rows or max(block.n_rows, 1)
-            for first in range(0, block.n_rows, rows):
-                yield block.part(first, first + rows) if rows < block.n_rows else block
-
-
-def batches(source: Source, size: int) -> Iterator[BatchSource]:
-    """The source in batches of about ``size`` rows, read once; the same ones every time."""
-    held: list[Block] = []
-    for block in source.blocks(size):
-        if held and sum(b.n_rows for b in held) + block.n_rows > size:
-            yield BatchSource(source, held)
-            held = []
-        held.append(block)
-    if held:
-        yield BatchSource(source, held)
 
 
 def lap(

@@ -1,4 +1,4 @@
-"""Moves out of a local optimum: a model proposes other parameters, the objective decides.
+"""Moves out of local optima: a model proposes parameters, kept if the objective rises.
 
 A climb ends where no small step helps, perhaps with two components on one cluster or one on two.
 Proposals (merged or split components) are climbed for a few steps each, and the first that ends
@@ -40,7 +40,9 @@ class _Round:
     reason: str = ""
 
 
-def improved(task: Task, done: Climb, rules: Rules, rounds: int, watch: Watcher | None) -> Climb:
+def improve_by_moves(
+    task: Task, done: Climb, rules: Rules, rounds: int, watch: Watcher | None
+) -> Climb:
     """The climb, followed by moves while they help; at most ``rounds`` of them are kept.
 
     Ctrl-C or the deadline end it with the best so far.
@@ -63,7 +65,7 @@ def improved(task: Task, done: Climb, rules: Rules, rounds: int, watch: Watcher 
             rules,
             watch,
         )
-        done = _joined(done, followed)
+        done = _join_climbs(done, followed)
     return done
 
 
@@ -84,7 +86,7 @@ def _round(task: Task, done: Climb, rules: Rules, number: int) -> _Round:
     return _Round(None, n_passes)
 
 
-def _joined(done: Climb, followed: Climb) -> Climb:
+def _join_climbs(done: Climb, followed: Climb) -> Climb:
     """A climb and the one that a move led to; its first steps, still below, are left out."""
     above = tuple(value for value in followed.trace if value > done.objective)
     return replace(

@@ -1,4 +1,4 @@
-"""A seeded sample of the rows, and what the whole table looks like, in one pass."""
+"""The pilot: a seeded sample of the rows, with counts and ranges of all rows, in one pass."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import sqrt
 import numpy as np
 
 from mixfold.contracts import Array, Block, Executor, Pilot, Source, Stats
-from mixfold.engine.extremes import column_summary
+from mixfold.engine.column_summary import column_summary
 from mixfold.engine.random import RowKeys
 from mixfold.engine.reservoir import Reservoir, sample
 from mixfold.engine.sources.checks import nothing_weighs
@@ -109,16 +109,16 @@ def draw_pilot(source: Source, executor: Executor, size: int, seed: int) -> Pilo
     if size < 1:
         raise ValueError(f"size of the pilot must be at least 1, got {size}")
     keys = RowKeys(seed, stream=PILOT_STREAM)
-    below = 1.0 if source.n_samples is None else _bound(size, source.n_samples)
+    below = 1.0 if source.n_samples is None else _key_bound(size, source.n_samples)
     while True:
         seen = executor.map_reduce(Survey(keys, size, below), source)
         if seen.total_weight == 0.0:
             raise nothing_weighs()
-        reservoir = seen.reservoir.trimmed()
+        reservoir = seen.reservoir.trim()
         block = reservoir.block(source.n_features, source.dtype)
         if below >= 1.0 or block.n_rows >= min(size, seen.total_rows):
             break
-        below = min(1.0, max(2.0 * below, _bound(size, seen.total_rows)))
+        below = min(1.0, max(2.0 * below, _key_bound(size, seen.total_rows)))
     return Pilot(
         block,
         seen.total_rows,
@@ -129,7 +129,7 @@ def draw_pilot(source: Source, executor: Executor, size: int, seed: int) -> Pilo
     )
 
 
-def _bound(size: int, n_rows: int) -> float:
+def _key_bound(size: int, n_rows: int) -> float:
     """A key that at least ``size`` of ``n_rows`` uniform keys undercut, but for odds of 1e-15.
 
     A quarter more than needed, for rows that weigh nothing.

@@ -1,4 +1,4 @@
-"""What a long fit shows: a bar in a terminal, plain lines in a log, nothing by default."""
+"""Progress of a fit: a bar in a terminal, plain lines in a log, nothing by default."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mergeable uniform sample of rows: those with the smallest keys."""
+"""A uniform sample of rows that can be merged: the rows with the smallest random keys."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Reservoir:
     def __add__(self, other: Reservoir) -> Reservoir:
         joined = Reservoir(self.size, self.parts + other.parts)
         waiting = sum(len(part.keys) for part in joined.parts)
-        return joined.trimmed() if waiting > 2 * self.size else joined
+        return joined.trim() if waiting > 2 * self.size else joined
 
-    def trimmed(self) -> Reservoir:
+    def trim(self) -> Reservoir:
         """The same, without rows that can no longer be chosen; rows in their order."""
         if not self.parts:
             return self
@@ -68,7 +68,7 @@ class Reservoir:
         """The sample as a block."""
         if not self.parts:
             return Block(np.empty((0, width), dtype=dtype))
-        chosen = self.trimmed().parts[0]
+        chosen = self.trim().parts[0]
         values = chosen.X.data if sparse.issparse(chosen.X) else chosen.X
         return Block(
             chosen.X, y=chosen.y, weight=chosen.weight, complete=not np.isnan(values).any()

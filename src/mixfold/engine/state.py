@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mixfold.contracts import Event, Executor, Model, Pilot, Source, record
 from mixfold.engine.acceleration import Acceleration, Failure, Point, Proposal
+from mixfold.engine.budget import NEVER, Deadline
+
+if TYPE_CHECKING:
+    from mixfold.engine.online import Online
 
 # plain steps before the first extrapolation: far from an optimum EM is hard to beat
 WARM_UP = 5
@@ -16,14 +20,16 @@ WARM_UP = 5
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """When to stop, and how to step; ``batch_size`` rows at a time by the memoised schedule."""
+    """When to stop, and how to step: all rows at a time, ``batch_size`` of them by the memoised
+    schedule, or as the ``online`` schedule says (``engine/online.py``)."""
 
     tol: float = 1e-6
     max_iter: int = 500
     acceleration: Acceleration | None = None
-    deadline: float = float("inf")
+    deadline: Deadline = NEVER
     warm_up: int = WARM_UP
     batch_size: int | None = None
+    online: Online | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,12 @@ class Climb:
     ``image`` is the plain step from it. ``plain`` counts the values at the end of the trace that
     follow each other by plain steps. A climb that continues an earlier one (a warm start) has the
     ``earlier`` values at the head of its trace and expects a certain objective at its start.
-    ``reason`` is empty until the climb has ended; ``memo`` belongs to the memoised schedule.
+    ``reason`` is empty until the climb has ended; ``memo`` belongs to the memoised and
+    to the online schedule.
+
+    ``length`` is how long a tentative step may be, ``tentative`` says that the last plain step was
+    one, and ``stats`` are the statistics at ``best``, kept as long as such a step may be taken
+    back.
     """
 
     params: Any
@@ -75,13 +86,16 @@ class Climb:
     events: tuple[Event, ...] = ()
     reason: str = ""
     memo: Any = None
+    length: float = 1.0
+    tentative: bool = False
+    stats: Any = None
 
     @property
     def objective(self) -> float:
         return self.trace[-1] if self.trace else -float("inf")
 
 
-def resumed(params: Any, climb: Climb | None) -> Climb:
+def resume_climb(params: Any, climb: Climb | None) -> Climb:
     """The start of a climb from ``params``, where an earlier one may have ended."""
     if climb is None or not climb.trace:
         return Climb(params)
@@ -96,13 +110,21 @@ def resumed(params: Any, climb: Climb | None) -> Climb:
         rest=climb.rest,
         earlier=len(climb.trace) - 1,
         expected=climb.trace[-1],
+        length=climb.length,
+        tentative=climb.tentative,
     )
 
 
-def continued(state: Climb, objective: float) -> Climb:
+def forget_climb_of_other_data(state: Climb, objective: float) -> Climb:
     """Forget the earlier climb if its objective is not found again: the data are others."""
     if state.expected is None:
         return state
     if np.isclose(objective, state.expected, rtol=1e-12, atol=0):
         return replace(state, expected=None)
-    return replace(state, expected=None, trace=(), plain=0, points=(), earlier=0)
+    return replace(state, expected=None, trace=(), plain=0, points=(), earlier=0, length=1.0)
+
+
+def add_events(events: tuple[Event, ...], fresh: tuple[Event, ...]) -> tuple[Event, ...]:
+    """Each kind of event is told once per component (re-seeding: every time)."""
+    known = {(e.kind, e.component) for e in events if e.kind != "reseed"}
+    return events + tuple(e for e in fresh if (e.kind, e.component) not in known)

@@ -1,4 +1,4 @@
-"""When a fit has converged: by what is still to be gained, not by what the last step gained.
+"""The stopping rule: extrapolate the gain that remains, instead of testing the last step only.
 
 EM converges linearly. A slow fit makes small steps long before it is done, and a rule on the last
 step stops it far from the optimum. With gains g_1, g_2 of two successive plain steps and the
@@ -11,14 +11,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
+# tentative steps whose gains are taken together
+STEPS_TOGETHER = 4
 
-def remaining_gain(values: Sequence[float]) -> float:
+
+def remaining_gain(values: Sequence[float], tentative: bool = False) -> float:
     """What the objective is projected to gain beyond the last of its values.
 
     ``values`` come from successive plain steps; fewer than three say nothing (infinity). The
     larger of the last two ratios is used, so one lucky step does not end a fit. Growing gains (a
-    plateau is being left) project to infinity.
+    plateau is being left) project to infinity. Gains of ``tentative`` steps rise and fall with
+    their lengths, so that those of a few steps are taken together.
     """
+    if tentative:
+        values = values[::-STEPS_TOGETHER][::-1]
     gains = np.diff(np.asarray(values[-4:], dtype=float))
     if len(gains) < 2:
         return float("inf")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import reduce
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from mixfold.contracts import Array, Block, Metric
-from mixfold.math.frame import Frame, frame_of, widened
+from mixfold.math.frame import Frame, frame_of, widen_constant_columns
 from mixfold.math.lifted import Sums
 
 
@@ -37,17 +37,54 @@ class ComponentFamily(ABC):
     floor: float = 1e-6
 
     name: ClassVar[str]
+    # how the E step can read the components: at a "mode", and where there is a conjugate prior
+    # also "expected" (variational Bayes) or at a "draw" (Gibbs sampling)
     readings: ClassVar[tuple[str, ...]] = ("mode",)
+    # what users can do where a reading is not offered
+    remedy: ClassVar[str] = "use inference='em'"
     # whether a sampler must draw the missing entries, because columns depend on each other
     augments: ClassVar[bool] = False
+    # whether rows may have missing entries, and whether they may be sparse (which is full of zeros)
+    takes_missing: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
-    def numbers_per_row(self, n_components: int, n_features: int) -> int:
+    def workspace_per_row(self, n_components: int, n_features: int) -> int:
         """What the general E step holds for a row with missing entries."""
         return n_components * n_features
 
     def numbers_of_row(self, block: Block, reading: Any) -> int:
         """What the general E step holds for a complete row: sparse rows are made dense."""
         return int(block.X.shape[1])
+
+    # ------------------------------------------------ settings
+
+    @property
+    def key(self) -> Any:
+        """What tells families apart whose parameters do not fit each other."""
+        return self.name
+
+    @property
+    def needs_codes(self) -> bool:
+        """Whether the codes that occur in the columns have to be counted before a fit."""
+        return False
+
+    def with_maxima(self, maximum: Array, occurring: Any = None) -> Self:
+        """The family told the largest entry (D,) of each column, if it must know them.
+
+        ``occurring`` has the codes of each column that occur; None if they are not known.
+        """
+        return self
+
+    def for_columns(self, which: Array, n_features: int) -> Self:
+        """The family of some of the columns: settings that have one entry per column are cut."""
+        cut: dict[str, Any] = {
+            f.name: type(value)(np.asarray(value)[which].tolist())
+            if isinstance(value, list | tuple)
+            else np.asarray(value)[which]
+            for f in fields(self)
+            if f.init and np.shape(value := getattr(self, f.name)) == (n_features,)
+        }
+        return replace(self, **cut)
 
     # ------------------------------------------------ parameters
 
@@ -57,14 +94,18 @@ class ComponentFamily(ABC):
         ``spread`` (D,) is that of all rows: a column that varies only outside the sample has a
         scale of its own.
         """
-        frame = frame_of(X, weight)
-        return frame if spread is None else widened(frame, X, spread)
+        frame = frame_of(X, weight, robust=True)
+        return frame if spread is None else widen_constant_columns(frame, X, spread)
 
     def check(self, block: Block, names: Array | None) -> None:  # noqa: B027 (all is allowed)
         """Raise a ValueError, naming row and column, for entries that no component can produce.
 
         ``names`` are those of the columns, if they have any.
         """
+
+    def start_rows(self, X: Any) -> Array:
+        """The rows of a sample as the array (n, any) that a start is made of; NaN is missing."""
+        return dense_rows(X)
 
     def view(self, frame: Frame, X: Array) -> Array:
         """Rows as points (n, any) whose distances mean something, for starts; NaN is missing."""
@@ -75,19 +116,23 @@ class ComponentFamily(ABC):
         return self.from_sample(frame, U, resp)
 
     @abstractmethod
-    def reframed(self, params: Any, frame: Frame) -> Any:
+    def change_frame(self, params: Any, frame: Frame) -> Any:
         """The same components in other coordinates."""
 
     @abstractmethod
     def estimate(self, moments: Any, previous: Any) -> tuple[Any, Array]:
         """The maximum-likelihood M step under the floor, and which components touched it."""
 
-    def floor_words(self, component: int) -> str:
+    def floor_message(self, component: int) -> str:
         """What is told when a component touched the floor."""
         return (
             f"the covariance of component {component} reached the floor of {self.floor:g} "
             "relative to the data (duplicated rows, too few rows, or collinear columns)"
         )
+
+    def far_away(self, params: Any) -> Array:
+        """Which components (K,) are far outside of the bulk of the rows."""
+        return np.zeros(len(params.means), bool)
 
     @abstractmethod
     def from_sample(self, frame: Frame, U: Array, resp: Array) -> Any:
@@ -120,7 +165,7 @@ class ComponentFamily(ABC):
         """Components ``where`` moved to ``points`` with a typical covariance."""
 
     @abstractmethod
-    def keep(self, params: Any, which: Array) -> Any:
+    def select(self, params: Any, which: Array) -> Any:
         """Only the components ``which``."""
 
     # ------------------------------------------------ E step
@@ -142,7 +187,7 @@ class ComponentFamily(ABC):
         """Additive statistics of a tile for weighted responsibilities (n, K)."""
 
     @abstractmethod
-    def fused(self, block: Block, reading: Any, log_weights: Array) -> tuple[Any, Sums] | None:
+    def fused_pass(self, block: Block, reading: Any, log_weights: Array) -> tuple[Any, Sums] | None:
         """Both at once over a whole block by the fast kernel; None if the block is not for it."""
 
     @abstractmethod
@@ -156,17 +201,17 @@ class ComponentFamily(ABC):
         return n_features
 
     @abstractmethod
-    def completed(
+    def complete_rows(
         self, scores: Scores, reading: Any, component: int, normals: Array | None
     ) -> Array:
         """Rows in frame coordinates with missing entries at their conditional mean under one
         component, or at a conditional draw made of standard normals (n, ``normals_per_row``)."""
 
-    def filled(self, scores: Scores, resp: Array, reading: Any) -> Array:
+    def fill_missing(self, scores: Scores, resp: Array, reading: Any) -> Array:
         """Rows in frame coordinates with missing entries at the best guess of all components, which
         share the rows by ``resp`` (n, K): their conditional mean, where a mean is a value."""
         used = np.flatnonzero(resp.max(axis=0) > 0)
-        parts = (resp[:, k, None] * self.completed(scores, reading, int(k), None) for k in used)
+        parts = (resp[:, k, None] * self.complete_rows(scores, reading, int(k), None) for k in used)
         return reduce(np.add, parts)
 
     @abstractmethod

@@ -4,8 +4,8 @@
     log p(theta | chi) = log g(theta) + <chi, omega(theta)> - B(chi)
 
 The posterior of a component is chi_k = chi_0 + sum_n r_nk T(x_n), whatever the inference. Three
-readings of it make the E step: ``point`` (EM and MAP), ``expected`` (variational Bayes), ``draw``
-(Gibbs sampling).
+readings of it make the E step: ``point`` (EM and MAP), ``expected_reading`` (variational Bayes),
+``draw`` (Gibbs sampling).
 """
 
 from __future__ import annotations
@@ -31,6 +31,15 @@ class ConjugateFamily(ComponentFamily):
     """
 
     readings: ClassVar[tuple[str, ...]] = ("mode", "expected", "draw")
+    # why the parameters of one component cannot be integrated out, where they cannot
+    not_collapsed: ClassVar[str] = "it names no law of theirs"
+
+    @property
+    def collapsed_law(self) -> str | None:
+        """The law of the parameters of a component, by which the collapsed sampler integrates them
+        out: 'beta', 'gamma', 'dirichlet', 'normal-wishart', 'normal-gamma' or 'normal'; None: it
+        cannot. What the urn of a law asks of a family is said there (models/mixtures/urns)."""
+        return None
 
     # ------------------------------------------------ prior and posterior
 
@@ -48,11 +57,11 @@ class ConjugateFamily(ComponentFamily):
         """Only the components ``which``, in that order."""
 
     @abstractmethod
-    def reframed_prior(self, prior: Any, old: Frame, new: Frame) -> Any:
+    def change_frame_of_prior(self, prior: Any, old: Frame, new: Frame) -> Any:
         """The same prior in other coordinates."""
 
     @abstractmethod
-    def reframed_posterior(self, posterior: Any, frame: Frame) -> Any:
+    def change_frame_of_posterior(self, posterior: Any, frame: Frame) -> Any:
         """The same posterior in other coordinates."""
 
     # ------------------------------------------------ readings
@@ -62,7 +71,7 @@ class ConjugateFamily(ComponentFamily):
         """Parameters argmax_theta <chi, omega(theta)>: the additive MAP, and ML without a prior."""
 
     @abstractmethod
-    def expected(self, posterior: Any) -> Any:
+    def expected_reading(self, posterior: Any) -> Any:
         """A reading whose scores are E_q[log p(x | theta_k)] of the observed entries. Where columns
         depend on each other the missing ones are integrated out of exp of that of a whole row."""
 

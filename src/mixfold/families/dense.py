@@ -239,7 +239,7 @@ class DenseGaussian(GaussianFamily):
         count = np.repeat(resp.sum(axis=0)[:, None], size, axis=1)
         return self._pool(count, first, second, origin)
 
-    def completed(
+    def complete_rows(
         self, scores: Scores, reading: DenseReading, component: int, normals: Array | None
     ) -> Array:
         work = dense_work(scores.work)

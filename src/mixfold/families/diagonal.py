@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.families.axis import AxisGaussian
+from mixfold.families.axis_aligned import AxisGaussian
 from mixfold.families.gaussian import GaussianParams
 from mixfold.math.frame import Frame
 

@@ -20,10 +20,10 @@ from mixfold.math.frame import Frame
 from mixfold.math.lifted import Sums, lifted_pass, product_features
 from mixfold.math.symmetric import (
     factorise,
-    floored,
     from_log_cholesky,
     log_cholesky,
     pack,
+    raise_eigenvalues,
     unpack,
 )
 
@@ -44,7 +44,7 @@ class FullGaussian(DenseGaussian):
         scatter -= deviation[:, :, None] * deviation[:, None, :]
         touched = np.zeros(len(scatter), bool)
         for k in np.flatnonzero(alive):
-            scatter[k], touched[k] = floored(scatter[k], self.floor)
+            scatter[k], touched[k] = raise_eigenvalues(scatter[k], self.floor)
         means = np.where(seen, moments.origin + deviation, previous.means)
         scatter = np.where(alive[:, None, None], scatter, previous.scatter)
         return GaussianParams(previous.frame, means, scatter), touched
@@ -73,7 +73,9 @@ class FullGaussian(DenseGaussian):
         return GaussianParams(
             params.frame,
             vector[:split].reshape(params.means.shape),
-            np.stack([floored(c, self.floor)[0] for c in from_log_cholesky(factors, size)]),
+            np.stack(
+                [raise_eigenvalues(c, self.floor)[0] for c in from_log_cholesky(factors, size)]
+            ),
         )
 
     def derivatives(self, params: GaussianParams, moments: Moments) -> tuple[Array, DenseMetric]:
@@ -90,7 +92,7 @@ class FullGaussian(DenseGaussian):
     def _pool(self, count: Array, first: Array, second: Array, origin: Array) -> Moments:
         return Moments(count, first, pack(second), origin)
 
-    def fused(
+    def fused_pass(
         self, block: Block, reading: DenseReading, log_weights: Array
     ) -> tuple[Moments, Sums] | None:
         if reading.theta is None or not self._kernel_can(block, reading):

@@ -19,6 +19,8 @@ from mixfold.math.frame import Frame
 AMPLIFICATION_LIMIT = 1e6
 # the same for float32, where 1e-4 suffices: beyond it the arithmetic is float64
 AMPLIFICATION_LIMIT_32 = 1e3
+# standard deviations of the bulk of the rows beyond which a component of a row or two is an outlier
+FAR_AWAY = 100.0
 
 
 @record
@@ -82,7 +84,10 @@ class GaussianFamily(ComponentFamily):
     def describe(self, params: GaussianParams) -> dict[str, Any]:
         return {**super().describe(params), "covariances": self.covariances(params)}
 
-    def reframed(self, params: GaussianParams, frame: Frame) -> GaussianParams:
+    def far_away(self, params: GaussianParams) -> Array:
+        return np.asarray(np.abs(params.means).max(axis=1) > FAR_AWAY)
+
+    def change_frame(self, params: GaussianParams, frame: Frame) -> GaussianParams:
         means, covariances = params.frame.leave(params.means), self.covariances(params)
         return self.from_covariances(frame, means, covariances)
 
@@ -99,7 +104,7 @@ class GaussianFamily(ComponentFamily):
     def dense(self, params: GaussianParams) -> Array:
         """Covariances in frame coordinates as (K, D, D)."""
 
-    def keep(self, params: GaussianParams, which: Array) -> GaussianParams:
+    def select(self, params: GaussianParams, which: Array) -> GaussianParams:
         return replace(params, means=params.means[which], scatter=self._keep(params.scatter, which))
 
     def _keep(self, scatter: Array, which: Array) -> Array:

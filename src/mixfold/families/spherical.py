@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.families.axis import AxisGaussian
+from mixfold.families.axis_aligned import AxisGaussian
 from mixfold.families.gaussian import GaussianParams
 from mixfold.math.frame import Frame, frame_of, uniform
 
@@ -20,7 +20,7 @@ class SphericalGaussian(AxisGaussian):
     name: ClassVar[str] = "spherical"
 
     def frame(self, X: Array, weight: Array, spread: Array | None = None) -> Frame:
-        return uniform(frame_of(X, weight))
+        return uniform(frame_of(X, weight, robust=True))
 
     def spread(self, scatter: Array, shape: tuple[int, int]) -> Array:
         return np.broadcast_to(scatter[:, None], shape)

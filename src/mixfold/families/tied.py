@@ -22,10 +22,10 @@ from mixfold.math.lifted import Sums
 from mixfold.math.pooled import pooled_pass
 from mixfold.math.symmetric import (
     factorise,
-    floored,
     from_log_cholesky,
     log_cholesky,
     pack,
+    raise_eigenvalues,
     unpack,
 )
 
@@ -51,7 +51,7 @@ class TiedGaussian(DenseGaussian):
         count = moments.count[:, 0]
         scatter = unpack(moments.second, previous.n_features)
         scatter = (scatter - (deviation.T * count) @ deviation) / count.sum()
-        scatter, touched = floored(scatter, self.floor)
+        scatter, touched = raise_eigenvalues(scatter, self.floor)
         means = np.where(seen, moments.origin + deviation, previous.means)
         params = GaussianParams(previous.frame, means, scatter)
         return params, np.full(len(means), touched)
@@ -77,7 +77,7 @@ class TiedGaussian(DenseGaussian):
     def from_coordinates(self, params: GaussianParams, vector: Array) -> GaussianParams:
         split, size = params.means.size, params.n_features
         means = vector[:split].reshape(params.means.shape)
-        scatter, _ = floored(from_log_cholesky(vector[split:], size), self.floor)
+        scatter, _ = raise_eigenvalues(from_log_cholesky(vector[split:], size), self.floor)
         return GaussianParams(params.frame, means, scatter)
 
     def derivatives(self, params: GaussianParams, moments: Moments) -> tuple[Array, DenseMetric]:
@@ -118,7 +118,7 @@ class TiedGaussian(DenseGaussian):
     def _pool(self, count: Array, first: Array, second: Array, origin: Array) -> Moments:
         return Moments(count, first, pack(second.sum(axis=0)), origin)
 
-    def fused(
+    def fused_pass(
         self, block: Block, reading: DenseReading, log_weights: Array
     ) -> tuple[Moments, Sums] | None:
         if not self._kernel_can(block, reading):

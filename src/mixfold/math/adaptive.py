@@ -1,4 +1,4 @@
-"""A step whose length adapts: 1.3 times longer after a success, halved until there is one."""
+"""Step size control: 1.3 times longer after a success, halved until there is one."""
 
 from __future__ import annotations
 

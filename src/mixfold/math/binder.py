@@ -145,7 +145,7 @@ def _settle(codes, offset, w, least, labels, tables, size, members):
     return True
 
 
-def refined(codes: Array, labels: Array, w: Array) -> Array:
+def refine_partition(codes: Array, labels: Array, w: Array) -> Array:
     """Labels after moves of single rows, each to its best cluster, until none gains."""
     clusters = codes.max(axis=0).astype(np.int64) + 1
     offset = np.concatenate([[0], clusters.cumsum()[:-1]])

@@ -1,4 +1,4 @@
-"""Have several Markov chains met, and how many independent draws are theirs worth?
+"""Convergence diagnostics of Markov chains: split R-hat and effective sample size.
 
 Both answers are for one scalar whose draws are an array (n_chains, n_draws), without the burn-in.
 Every chain is split into halves first, so that a chain that drifts disagrees with itself. The
@@ -67,8 +67,8 @@ def split_r_hat(draws: Array) -> float:
     >>> round(split_r_hat(draws), 2), round(split_r_hat(draws + np.arange(4)[:, None]), 2)
     (1.0, 1.56)
     """
-    draws = _checked(draws)
-    if _undefined(draws):
+    draws = _check_draws(draws)
+    if _is_undefined(draws):
         return float("nan")
     halves = _halves(draws)
     within, between = _variances(halves)
@@ -105,8 +105,8 @@ def effective_sample_size(draws: Array) -> float:
     >>> round(effective_sample_size(steps)), round(effective_sample_size(steps.cumsum(axis=1)))
     (2007, 6)
     """
-    draws = _checked(draws)
-    if _undefined(draws):
+    draws = _check_draws(draws)
+    if _is_undefined(draws):
         return float("nan")
     if np.ptp(draws) == 0:
         return float(draws.size)
@@ -118,7 +118,7 @@ def effective_sample_size(draws: Array) -> float:
     )
     correlations[0] = 1.0
     # the sum over all lags, of both signs, is the variance of the mean in units of 1 / S
-    time = max(_summed(correlations), 1 / np.log10(halves.size))
+    time = max(_sum_autocorrelations(correlations), 1 / np.log10(halves.size))
     return float(halves.size / time)
 
 
@@ -144,14 +144,14 @@ def summary(draws: Array) -> Summary:
     >>> round(found.mean, 1), round(found.sd, 1), found.reliable
     (5.0, 2.0, True)
     """
-    draws = _checked(draws)
+    draws = _check_draws(draws)
     if not np.isfinite(draws).all():
         return Summary(*[float("nan")] * 4)
     mean, sd = float(draws.mean()), _deviation(draws)
     return Summary(mean, sd, split_r_hat(draws), effective_sample_size(draws))
 
 
-def _checked(draws: Array) -> Array:
+def _check_draws(draws: Array) -> Array:
     draws = np.asarray(draws, dtype=np.float64)
     if draws.ndim != 2 or draws.size == 0:
         remedy = " Give a single chain as draws[None]." if draws.ndim == 1 else ""
@@ -171,7 +171,7 @@ def _deviation(draws: Array) -> float:
     return float(draws.std(ddof=1)) if np.ptp(draws) else 0.0  # a mean is rounded
 
 
-def _undefined(draws: Array) -> bool:
+def _is_undefined(draws: Array) -> bool:
     return draws.shape[1] < _FEWEST or not bool(np.isfinite(draws).all())
 
 
@@ -198,7 +198,7 @@ def _autocovariances(chains: Array) -> Array:
     return np.asarray(fft.irfft(power, padded, axis=1)[:, :n] / n)
 
 
-def _summed(correlations: Array) -> float:
+def _sum_autocorrelations(correlations: Array) -> float:
     """1 + 2 sum of correlations over lags 1, 2, ... by the initial monotone sequence."""
     even = correlations[: correlations.size // 2 * 2 : 2]
     pairs = even + correlations[1::2]

@@ -1,4 +1,4 @@
-"""The leading eigenpairs of an operator by a filtered subspace: little memory, many products.
+"""Leading eigenpairs of an operator by Chebyshev-filtered subspace iteration.
 
 A polynomial that is small on the unwanted part of the spectrum and grows fastest beyond it is
 applied to a block of vectors, which is then turned to the best vectors it has (Rayleigh-Ritz).
@@ -72,10 +72,10 @@ def filtered_eigenpairs(
         # what is set aside must be so exact that the others do not feel its error
         exact = residuals <= max(0.1 * tol * float(values[wanted - 1]), rounding * top)
         ready = int(np.argmin(exact)) if not exact.all() else wanted - 1  # up to one that is not
-        done, values = done.joined(values[:ready], Q[:, :ready]), values[ready:]
-        Q = done.filtered(apply, Q[:, ready:], product[:, ready:], values, degree)
+        done, values = done.append_pairs(values[:ready], Q[:, :ready]), values[ready:]
+        Q = done.filter_basis(apply, Q[:, ready:], product[:, ready:], values, degree)
         passes += degree - 1
-    return done.joined(values[:wanted], Q[:, :wanted]).pairs(passes, converged)
+    return done.append_pairs(values[:wanted], Q[:, :wanted]).pairs(passes, converged)
 
 
 def _degree(values: Array, wanted: int, tol: float, rounding: float) -> int:
@@ -97,7 +97,7 @@ class _Found:
     def count(self) -> int:
         return len(self.values)
 
-    def joined(self, values: Array, vectors: Array) -> _Found:
+    def append_pairs(self, values: Array, vectors: Array) -> _Found:
         return _Found(
             np.concatenate([self.values, values]), np.concatenate([self.vectors, vectors], axis=1)
         )
@@ -107,7 +107,7 @@ class _Found:
         values = np.maximum(self.values[order], 0.0)
         return Eigenpairs(values, self.vectors[:, order], passes, converged)
 
-    def filtered(
+    def filter_basis(
         self, apply: Callable[[Array], Array], Q: Array, product: Array, values: Array, degree: int
     ) -> Array:
         """An orthonormal basis of T(S) Q, without these pairs.

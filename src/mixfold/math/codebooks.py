@@ -46,7 +46,7 @@ class RowRule:
         norms = np.sqrt((a**2).sum(axis=-1, keepdims=True))
         return np.asarray(a * (self.radius / np.maximum(norms, self.radius)))
 
-    def allowed(self, B: Array) -> Array:
+    def project_to_constraints(self, B: Array) -> Array:
         """The nearest [A; b] that obeys signs and norms."""
         A, b = B[:-1], B[-1]
         if self.nonneg:
@@ -59,7 +59,7 @@ class RowRule:
         return smooth + self.threshold * float(np.abs(B[:-1]).sum())
 
 
-def solved(B: Array, gram: Array, cross: Array, rule: RowRule) -> Array:
+def solve_codebook(B: Array, gram: Array, cross: Array, rule: RowRule) -> Array:
     """The least-squares codebook, as a step from B: what G cannot tell stays as it is."""
     used = len(B) if rule.bias else len(B) - 1
     G = gram[:used, :used]

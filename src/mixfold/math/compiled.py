@@ -1,4 +1,4 @@
-"""How the kernels are compiled: without the GIL, once per machine, with fused multiply-adds."""
+"""The decorators that compile kernels with numba: no GIL, cached, fused multiply-adds."""
 
 from __future__ import annotations
 

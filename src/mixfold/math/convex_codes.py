@@ -16,7 +16,7 @@ import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.math.compiled import kernel
-from mixfold.math.links import Link, shrink_one
+from mixfold.math.link_functions import Link, shrink_one
 
 
 def softmax_bound(V: Array) -> Array:

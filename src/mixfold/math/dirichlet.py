@@ -76,7 +76,7 @@ def fit_dirichlet(mean_log: ArrayLike, start: ArrayLike) -> Array:
     _check_fit(mean_log, a)
     for _ in range(_MAX_STEPS):
         step, rise = _newton(a, mean_log)
-        fresh = _halved(a, step, rise, mean_log)
+        fresh = _halve_until_higher(a, step, rise, mean_log)
         settled = np.abs(fresh - a) <= 1e-12 * a
         a = fresh
         if settled.all():
@@ -108,7 +108,7 @@ def _newton(a: Array, mean_log: Array) -> tuple[Array, Array]:
     return step, (gradient * step).sum(axis=-1, keepdims=True)
 
 
-def _halved(a: Array, step: Array, rise: Array, mean_log: Array) -> Array:
+def _halve_until_higher(a: Array, step: Array, rise: Array, mean_log: Array) -> Array:
     """``a`` moved along ``step``, halved row by row until positive and no lower."""
 
     def objective(at: Array) -> Array:

@@ -1,4 +1,4 @@
-"""``exp`` for arguments <= 0, in a form that the compiler turns into vector code.
+"""``exp`` for arguments <= 0 in a form that compilers vectorise.
 
 libm's ``exp`` is a call per number; a softmax over a block of log densities is then bound by it.
 Cody-Waite reduction and a Taylor polynomial give about one unit in the last place.

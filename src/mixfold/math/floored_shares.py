@@ -35,14 +35,14 @@ def _scale(amounts, starts, unit, floor, out):
                 out[v, k] = max(amounts[v, k] * unit[s, k], floor)
 
 
-def floored_shares(amounts: Array, starts: Array, floor: float) -> Array:
+def shares_above_floor(amounts: Array, starts: Array, floor: float) -> Array:
     """Shares (K, V) in proportion to amounts, per segment of columns that begins at ``starts``.
 
     NaN in a segment without any amount. The result is in Fortran order.
 
     Examples
     --------
-    >>> floored_shares(np.array([[0.0, 3.0, 1.0, 2.0, 2.0]]), np.array([0, 3]), 0.1)
+    >>> shares_above_floor(np.array([[0.0, 3.0, 1.0, 2.0, 2.0]]), np.array([0, 3]), 0.1)
     array([[0.1  , 0.675, 0.225, 0.5  , 0.5  ]])
     """
     columns = np.ascontiguousarray(amounts.T, np.float64)

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from mixfold.contracts import Array, record
+from mixfold.contracts import Array, Positive, record
 
 # columns of a sample that are looked at together: temporaries stay small beside the sample
 _COLUMNS = 16
+# a standard deviation that is larger than that of the middle of the rows by this factor is that of
+# a few rows far away
+_OUTLYING = 30.0
+# what 10 and 90 % quantiles of a standard normal are apart
+_NORMAL_RANGE = 2.5631031310892007
+# no column with less kurtosis can have such rows: a fifth of the weight would hold all variance
+_LEAST_KURTOSIS = 4.5
 
 
 @record
@@ -22,7 +31,7 @@ class Frame:
     """
 
     origin: Array
-    scale: Array
+    scale: Positive
 
     @property
     def log_scale(self) -> Array:
@@ -43,15 +52,24 @@ def same_frame(one: Frame, other: Frame) -> bool:
     return bool(same)
 
 
-def frame_of(X: Array, weight: Array) -> Frame:
+def similar_frame(one: Frame, other: Frame) -> bool:
+    """Whether data that one frame was made for are computed with as well in the other."""
+    ratio = one.scale / other.scale
+    near = np.abs(one.origin - other.origin) <= 0.5 * other.scale
+    return bool(near.all() and (ratio <= 2).all() and (ratio >= 0.5).all())
+
+
+def frame_of(X: Array, weight: Array, robust: bool = False) -> Frame:
     """Weighted mean and standard deviation of the observed entries of each column.
 
-    A constant column has no scale of its own and borrows the root mean square of the others.
+    A constant column has no scale of its own and borrows the root mean square of the others. With
+    ``robust``, median and quantiles take their place in columns in which a few entries are so far
+    away that the standard deviation speaks of them alone.
     """
     columns = range(0, X.shape[1], _COLUMNS)
     with np.errstate(over="ignore", invalid="ignore"):
         parts = [_mean_and_variance(X[:, d : d + _COLUMNS], weight) for d in columns]
-    origin, variance = (np.concatenate(part) for part in zip(*parts, strict=True))
+    origin, variance, kurtosis = (np.concatenate(part) for part in zip(*parts, strict=True))
     if not np.isfinite(variance).all():
         raise ValueError(
             f"column {int(np.argmin(np.isfinite(variance)))} holds values too large to be squared; "
@@ -60,11 +78,15 @@ def frame_of(X: Array, weight: Array) -> Frame:
     # deviations of the size of the rounding of the entries are no variance
     noise = (8 * np.finfo(X.dtype).eps * np.abs(origin)) ** 2
     positive = variance > noise
+    for d in np.flatnonzero(positive & robust & (kurtosis > _LEAST_KURTOSIS)):
+        centre, scale = _median_and_scale(X[:, d], weight)
+        if noise[d] < scale**2 < variance[d] / _OUTLYING**2:
+            origin[d], variance[d] = centre, scale**2
     common = variance[positive].mean() if positive.any() else 1.0
     return Frame(origin, np.sqrt(np.where(positive, variance, common)))
 
 
-def widened(frame: Frame, X: Array, spread: Array) -> Frame:
+def widen_constant_columns(frame: Frame, X: Array, spread: Array) -> Frame:
     """A column that is constant in the sample X, but not in all rows, with a scale of its own."""
     constant = np.nanmax(X, axis=0) == np.nanmin(X, axis=0)
     # of n sampled rows none differs: at most about one in n does
@@ -87,8 +109,17 @@ def frame_about_zero(X: Array, weight: Array) -> Frame:
     return Frame(np.zeros_like(centred.origin), np.where(positive, scale, common))
 
 
-def _mean_and_variance(X: Array, weight: Array) -> tuple[Array, Array]:
-    """Of the observed entries of some columns; 0 where there are none."""
+def _median_and_scale(x: Array, weight: Array) -> tuple[float, float]:
+    """Median and standard deviation of a normal with the same 10 and 90 % quantiles."""
+    seen = ~np.isnan(x)
+    low, middle, high = np.quantile(
+        x[seen].astype(float), (0.1, 0.5, 0.9), weights=weight[seen], method="inverted_cdf"
+    )
+    return float(middle), float(high - low) / _NORMAL_RANGE
+
+
+def _mean_and_variance(X: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Of the observed entries of some columns, with their kurtosis; 0 where there are none."""
     seen = ~np.isnan(X)
     w = weight[:, None] * seen
     total = np.maximum(w.sum(axis=0), np.finfo(float).tiny)
@@ -97,10 +128,28 @@ def _mean_and_variance(X: Array, weight: Array) -> tuple[Array, Array]:
     for _ in range(2):
         origin = origin + (w * np.where(seen, X - origin, 0.0)).sum(axis=0) / total
     variance = (w * np.where(seen, X - origin, 0.0) ** 2).sum(axis=0) / total
-    return np.where(seen.any(axis=0), origin, 0.0), variance
+    unit = np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+    kurtosis = (w * (np.where(seen, X - origin, 0.0) / unit) ** 4).sum(axis=0) / total
+    return np.where(seen.any(axis=0), origin, 0.0), variance, kurtosis
 
 
 def uniform(frame: Frame) -> Frame:
     """The same origin with one scale for all columns, so that spheres stay spheres."""
     scale = np.sqrt(np.mean(frame.scale**2))
     return Frame(frame.origin, np.full_like(frame.scale, scale))
+
+
+def subtract_origin(X: Any, origin: Array) -> Any:
+    """X - origin in the type of X; X itself if the origin is zero.
+
+    A CSR matrix gets entries where the origin is not zero, and nowhere else.
+    """
+    if not origin.any():
+        return X
+    shift = origin.astype(X.dtype)
+    if not sparse.issparse(X):
+        return X - shift
+    columns = np.flatnonzero(shift)
+    pointers = np.arange(X.shape[0] + 1) * len(columns)
+    entries = np.tile(shift[columns], X.shape[0]), np.tile(columns, X.shape[0]), pointers
+    return sparse.csr_array(X - sparse.csr_array(entries, shape=X.shape))

@@ -36,11 +36,11 @@ def free_codes(
     if labels is None or not len(labels):
         return phi
     across = cho_solve(factor, V)  # G^-1 V
-    shift = moved_shares(phi @ V + v, V.T @ across, labels, scale)
+    shift = solve_softmax_residuals(phi @ V + v, V.T @ across, labels, scale)
     return np.asarray(phi + shift @ across.T)
 
 
-def moved_shares(logits: Array, K: Array, labels: Array, scale: float) -> Array:
+def solve_softmax_residuals(logits: Array, K: Array, labels: Array, scale: float) -> Array:
     """w (n, C) = scale (t - softmax(logits + w K)) of each row; K is positive semi-definite.
 
     The minimiser of w K w' / (2 scale) + lse(logits + w K) - (logits + w K)_y.
@@ -56,12 +56,16 @@ def moved_shares(logits: Array, K: Array, labels: Array, scale: float) -> Array:
         q = shares[open_rows]
         inner = q[:, :, None] * (K - (q @ K)[:, None, :])
         step = np.linalg.solve(np.eye(len(K)) + scale * inner, -gap[open_rows][:, :, None])[..., 0]
-        w[open_rows] = _searched(logits[open_rows], K, labels[open_rows], scale, w[open_rows], step)
+        w[open_rows] = _halve_bad_steps(
+            logits[open_rows], K, labels[open_rows], scale, w[open_rows], step
+        )
         shares[open_rows] = normalise(logits[open_rows] + w[open_rows] @ K)[1]
     return w
 
 
-def _searched(logits: Array, K: Array, labels: Array, scale: float, w: Array, step: Array) -> Array:
+def _halve_bad_steps(
+    logits: Array, K: Array, labels: Array, scale: float, w: Array, step: Array
+) -> Array:
     """w + step, halved in the rows where that would be worse than w."""
     before = _value(logits, K, labels, scale, w)
     slack = 1e-12 * (1.0 + np.abs(before))

@@ -1,4 +1,4 @@
-"""Kernels: scalar products of rows in a space of features that is never entered.
+"""Kernel functions: linear, RBF, Laplacian, polynomial, cosine, or a function of the user.
 
 ``block(A, B)`` is the matrix of k(a, b) for rows of A and B (dense or CSR), ``diagonal(A)`` that
 of k(a, a); ``dimension(D)`` is the dimension of the space of features for D columns, None if it

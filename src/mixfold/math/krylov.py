@@ -1,4 +1,4 @@
-"""The leading eigenpairs of an operator that is known by its products alone.
+"""Leading eigenpairs of an operator by block Krylov iteration (products only).
 
 A product with the operator is a pass over the data, so passes are what costs: the space of all
 the products made so far is searched, not that of the last one as in a power iteration.
@@ -124,7 +124,7 @@ def leading_eigenpairs(
         enough = residuals <= np.maximum(tol * values, _ROUNDING * values[0])
         converged = ended or bool(enough.all())
         if converged and drawn < kept:  # equal values beyond the width of a block are not seen yet
-            block, drawn = search.widened(fresh, kept - drawn, rng), kept
+            block, drawn = search.add_random_directions(fresh, kept - drawn, rng), kept
             converged = block.shape[1] == 0
         if watch is not None and not stopped:
             stopped = watch(passes, _worst(residuals, values))
@@ -199,7 +199,7 @@ class _Search:
         """Pairs k - count + 1 to k of T, in decreasing order."""
         return largest_pairs(self.T, count, skip=k - count)
 
-    def widened(self, block: Array, more: int, rng: np.random.Generator) -> Array:
+    def add_random_directions(self, block: Array, more: int, rng: np.random.Generator) -> Array:
         """A block, and random directions that are neither in it nor in the basis."""
         R = rng.standard_normal((len(self._room), min(more, len(self._room) - self.width)))
         for known in (self.V, block, self.V):

@@ -46,8 +46,8 @@ def nearest_on_sphere(u: Array, sigma: Array, c: float, near: Array) -> Array:
     array([2., 0.])
     """
     if np.abs(u).sum() >= c:
-        return _on_the_ball(_nudged(u), sigma, c)
-    best = _turned(u, sigma, c, _sign(near, np.ones(len(u))))
+        return _on_the_ball(_replace_zeros(u), sigma, c)
+    best = _improve_signs(u, sigma, c, _sign(near, np.ones(len(u))))
     starts = [_sign(u, best)]
     if len(u) <= ALL_SIGNS:
         starts = [_every_pattern(u, sigma, c)]
@@ -55,7 +55,7 @@ def nearest_on_sphere(u: Array, sigma: Array, c: float, near: Array) -> Array:
         vector = np.linalg.eigh(sigma)[1][:, -1]
         starts += [_sign(vector, best), -_sign(vector, best)]
     for start in starts:
-        found = _turned(u, sigma, c, start)
+        found = _improve_signs(u, sigma, c, start)
         if _value(u, sigma, c, found) < _value(u, sigma, c, best):
             best = found
     return _point(u, sigma, c, best)
@@ -64,7 +64,7 @@ def nearest_on_sphere(u: Array, sigma: Array, c: float, near: Array) -> Array:
 # ------------------------------------------------------------------ from outside
 
 
-def _nudged(u: Array) -> Array:
+def _replace_zeros(u: Array) -> Array:
     """Without zeros, so that no two pieces of the path begin at the same place."""
     some = np.abs(u).max() * _NUDGE * (1.0 + np.arange(len(u)))
     return np.where(u == 0, some, u)
@@ -173,7 +173,7 @@ def _point(u: Array, sigma: Array, c: float, a: Array) -> Array:
 
 
 @kernel
-def _turned(u: Array, sigma: Array, c: float, start: Array) -> Array:
+def _improve_signs(u: Array, sigma: Array, c: float, start: Array) -> Array:
     """Signs improved by those of their own solution, then one by one, until nothing helps."""
     a = start.copy()
     d = len(a)

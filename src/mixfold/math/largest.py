@@ -1,4 +1,4 @@
-"""The largest eigenpairs of a symmetric matrix."""
+"""The largest eigenpairs of a symmetric matrix in memory."""
 
 from __future__ import annotations
 

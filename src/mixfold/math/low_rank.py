@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.math.signs import signed
+from mixfold.math.signs import fix_signs
 from mixfold.math.symmetric import LOG_2PI
 
 
@@ -103,4 +103,4 @@ def canonical_axes(loadings: Array, noise: Array) -> Array:
         return loadings
     gram = np.swapaxes(loadings / noise[..., None], -1, -2) @ loadings
     _, turn = np.linalg.eigh(gram)
-    return signed(loadings @ turn[..., ::-1])
+    return fix_signs(loadings @ turn[..., ::-1])

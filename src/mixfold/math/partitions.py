@@ -1,4 +1,4 @@
-"""Partitions of rows, drawn by a sampler: what they agree on, whatever their labels are.
+"""Consensus of sampled partitions: pairwise similarity, best draw, relabelling.
 
 S draws of n labels say, for two rows, in which share P_ij of the draws they are together; this does
 not depend on how a draw numbers its clusters. Binder's loss of a partition is the sum over pairs of
@@ -137,7 +137,7 @@ def point_partition(
         rows = np.sort(rng.choice(n, max_rows, replace=False))
     losses = binder.draw_losses(codes[rows], w[rows])
     best = codes[:, losses.argmin()].astype(np.int32)
-    return canonical(binder.refined(codes, best, w)) if refine else best
+    return canonical(binder.refine_partition(codes, best, w)) if refine else best
 
 
 def permutations(labels: Array, pivot: Array, n_labels: int | None = None) -> Array:
@@ -180,7 +180,7 @@ def permutations(labels: Array, pivot: Array, n_labels: int | None = None) -> Ar
     return out
 
 
-def relabelled(labels: Array, pivot: Array, n_labels: int | None = None) -> Array:
+def relabel_draws(labels: Array, pivot: Array, n_labels: int | None = None) -> Array:
     """Draws whose labels were permuted to agree best with one partition.
 
     Parameters
@@ -195,8 +195,8 @@ def relabelled(labels: Array, pivot: Array, n_labels: int | None = None) -> Arra
     Examples
     --------
     >>> import numpy as np
-    >>> from mixfold.math.partitions import relabelled
-    >>> relabelled(np.array([[2, 2, 0, 0], [1, 1, 1, 2]]), np.array([0, 0, 1, 1])).tolist()
+    >>> from mixfold.math.partitions import relabel_draws
+    >>> relabel_draws(np.array([[2, 2, 0, 0], [1, 1, 1, 2]]), np.array([0, 0, 1, 1])).tolist()
     [[0, 0, 1, 1], [0, 0, 0, 1]]
     """
     names = permutations(labels, pivot, n_labels)

@@ -42,7 +42,7 @@ def sample_axes(U: Array, weight: Array, size: int, mean: Array | None = None) -
     else:
         values, right = np.linalg.eigh(rows.T @ rows)
         top, vectors = values[::-1][:size].clip(min=0.0), right[:, ::-1][:, :size]
-    vectors, top = _completed(vectors, top, size, total)
+    vectors, top = _complete_basis(vectors, top, size, total)
     return Axes(mean, top, vectors, total)
 
 
@@ -56,7 +56,7 @@ def _by_iteration(rows: Array, size: int) -> tuple[Array, Array]:
     return values[:size] ** 2, Q @ right[:size].T
 
 
-def _completed(vectors: Array, values: Array, size: int, total: float) -> tuple[Array, Array]:
+def _complete_basis(vectors: Array, values: Array, size: int, total: float) -> tuple[Array, Array]:
     """Orthonormal columns, with surplus ones where the sample has no more directions."""
     real = values > 1e-12 * max(total, np.finfo(float).tiny)
     surplus = size - len(values)

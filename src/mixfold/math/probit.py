@@ -1,4 +1,4 @@
-"""A normal score of which only the sign is known: half a normal law, and what it says of others.
+"""Moments and draws of a normal score of which only the sign is known (probit).
 
 A score a ~ N(q, tau2) is seen as its sign s = +1 or -1 only. With t = s q / tau all answers are
 functions of one number. A latent z, jointly normal with the score and with covariance R w to it,
@@ -37,7 +37,7 @@ def overshoot(t: ArrayLike) -> Array:
 
 def shrinkage(t: ArrayLike) -> Array:
     """mills(t) (t + mills(t)) in [0, 1]: the share of a score's variance that its sign takes."""
-    return _taken(*_ratios(np.asarray(t, float)))
+    return _shrinkage(*_ratios(np.asarray(t, float)))
 
 
 def spread(t: ArrayLike) -> Array:
@@ -50,7 +50,7 @@ def log_probability(q: ArrayLike, tau2: ArrayLike, s: ArrayLike) -> Array:
     return np.asarray(log_ndtr(_standard(q, tau2, s)[0]))
 
 
-def squashed_moments(
+def moments_given_sign(
     m: Array, Rw: Array, q: ArrayLike, tau2: ArrayLike, s: ArrayLike
 ) -> tuple[Array, Array]:
     """Mean of z ~ N(m, R) given the sign of a score, and by how much its covariance shrinks.
@@ -71,14 +71,14 @@ def squashed_moments(
 
     Examples
     --------
-    >>> mean, coefficient = squashed_moments(np.zeros(2), np.array([1.0, 0.0]), 0.0, 2.0, 1)
+    >>> mean, coefficient = moments_given_sign(np.zeros(2), np.array([1.0, 0.0]), 0.0, 2.0, 1)
     >>> mean.round(4), round(float(coefficient), 4)
     (array([0.5642, 0.    ]), 0.3183)
     """
     t, tau = _standard(q, tau2, s)
     slope, over, left = _ratios(t)
     shift = np.asarray(np.asarray(s) * slope / tau)
-    coefficient = _taken(slope, over, left) / np.asarray(tau2, float)
+    coefficient = _shrinkage(slope, over, left) / np.asarray(tau2, float)
     return np.asarray(m + shift[..., None] * Rw), np.asarray(coefficient)
 
 
@@ -108,7 +108,7 @@ def utility_moments(q: ArrayLike, tau2: ArrayLike, s: ArrayLike) -> tuple[Array,
     return np.asarray(np.asarray(s) * tau * over), np.asarray(np.asarray(tau2) * left), left
 
 
-def truncated_draw(q: ArrayLike, tau2: ArrayLike, s: ArrayLike, uniforms: ArrayLike) -> Array:
+def draw_given_sign(q: ArrayLike, tau2: ArrayLike, s: ArrayLike, uniforms: ArrayLike) -> Array:
     """Draws of a score a ~ N(q, tau2) given its sign, by inversion: nothing is rejected.
 
     Parameters
@@ -125,7 +125,7 @@ def truncated_draw(q: ArrayLike, tau2: ArrayLike, s: ArrayLike, uniforms: ArrayL
 
     Examples
     --------
-    >>> truncated_draw([2.0, -40.0, 40.0], 1.0, [1, 1, -1], 0.5).round(6)
+    >>> draw_given_sign([2.0, -40.0, 40.0], 1.0, [1, 1, -1], 0.5).round(6)
     array([ 2.028517,  0.017314, -0.017314])
     """
     t, tau = _standard(q, tau2, s)
@@ -153,7 +153,7 @@ def _ratios(t: Array) -> tuple[Array, Array, Array]:
     return slope, over, left
 
 
-def _taken(slope: Array, over: Array, left: Array) -> Array:
+def _shrinkage(slope: Array, over: Array, left: Array) -> Array:
     """Shrinkage, from the form that keeps it below one where it is nearly one."""
     return np.asarray(np.where(left < 0.5, 1.0 - left, slope * over))
 

@@ -1,4 +1,4 @@
-"""How fast a model learns while training goes on: rates as functions of where it stands."""
+"""Learning rates of mini-batch training as functions of its progress."""
 
 from __future__ import annotations
 

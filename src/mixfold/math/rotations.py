@@ -1,4 +1,4 @@
-"""Rotations of loadings: the same common part W W', seen from axes that are easier to name.
+"""Rotations of loadings that keep W W': varimax, quartimax, promax, oblimin.
 
 A rotation is a matrix M with L = W M. The factors are then correlated by (M'M)^-1, which is the
 identity if M is orthogonal, and W W' = L (M'M)^-1 L' always. Columns of L are put in order of their
@@ -48,7 +48,7 @@ def varimax(W: Array, normalise: bool = False) -> Rotation:
         Whether rows are given length one first (Kaiser), so that columns of data that share
         little with the others count as much as those that share much.
     """
-    return _ordered(W, lambda A: _orthomax(_unit_rows(A) if normalise else A, 1.0))
+    return _rotate_and_order(W, lambda A: _orthomax(_unit_rows(A) if normalise else A, 1.0))
 
 
 def quartimax(W: Array, normalise: bool = False) -> Rotation:
@@ -60,7 +60,7 @@ def quartimax(W: Array, normalise: bool = False) -> Rotation:
     normalise : bool
         As in ``varimax``.
     """
-    return _ordered(W, lambda A: _orthomax(_unit_rows(A) if normalise else A, 0.0))
+    return _rotate_and_order(W, lambda A: _orthomax(_unit_rows(A) if normalise else A, 0.0))
 
 
 def promax(W: Array, power: float = 4.0, normalise: bool = True) -> Rotation:
@@ -83,7 +83,7 @@ def promax(W: Array, power: float = 4.0, normalise: bool = True) -> Rotation:
         target = np.sign(L) * np.abs(L / np.abs(L).max()) ** power
         return _unit_factors(turn @ np.linalg.lstsq(L, target)[0])
 
-    return _ordered(W, matrix)
+    return _rotate_and_order(W, matrix)
 
 
 def oblimin(W: Array, gamma: float = 0.0, normalise: bool = False) -> Rotation:
@@ -108,7 +108,7 @@ def oblimin(W: Array, gamma: float = 0.0, normalise: bool = False) -> Rotation:
             f"gamma of oblimin must be at most {LARGEST_GAMMA}, as factors coincide beyond it; got "
             f"{gamma}. 0 is usual"
         )
-    return _ordered(W, lambda A: _oblimin(_unit_rows(A) if normalise else A, gamma))
+    return _rotate_and_order(W, lambda A: _oblimin(_unit_rows(A) if normalise else A, gamma))
 
 
 # ------------------------------------------------------------------ what all of them share
@@ -123,7 +123,7 @@ def _axes(A: Array) -> tuple[Array, Array]:
     return np.pad(values, (0, size - len(values))), right.T
 
 
-def _ordered(W: Array, matrix: Callable[[Array], Array]) -> Rotation:
+def _rotate_and_order(W: Array, matrix: Callable[[Array], Array]) -> Rotation:
     """The rotation that ``matrix`` finds for loadings without columns to spare, in order.
 
     Factors that load on nothing are told from the others first: they stay as they are.
@@ -134,10 +134,10 @@ def _ordered(W: Array, matrix: Callable[[Array], Array]) -> Rotation:
     if rank:
         M[:, :rank] = turn[:, :rank] @ matrix(W @ turn[:, :rank])
     order = np.argsort(-np.square(W @ M).sum(axis=0), kind="stable")
-    return _rotated(W, M[:, order])
+    return _apply_rotation(W, M[:, order])
 
 
-def _rotated(W: Array, M: Array) -> Rotation:
+def _apply_rotation(W: Array, M: Array) -> Rotation:
     L = W @ M
     sign = signs(L)
     M = M * sign

@@ -1,4 +1,4 @@
-"""Posteriors of latents when each row shows other entries: one small factor per row.
+"""Posteriors of latents where each row has other missing entries: one factor per row.
 
 M_n = I + sum_{j seen} w_j w_j' / psi_j comes packed, as ``symmetric.pack`` does it: all rows from
 one product.

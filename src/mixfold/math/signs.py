@@ -1,4 +1,4 @@
-"""The sign of an axis, which data cannot tell: its entry of largest modulus is positive."""
+"""Signs of axes, which data do not determine: the entry of largest modulus is positive."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def signs(columns: Array) -> Array:
     return np.where(np.take_along_axis(columns, where, axis=-2) < 0, -1.0, 1.0)
 
 
-def signed(columns: Array) -> Array:
+def fix_signs(columns: Array) -> Array:
     """The columns, each turned so that its entry of largest modulus is positive.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from mixfold.math.signs import signed
-    >>> signed(np.array([[0.6], [-0.8]])).ravel()
+    >>> from mixfold.math.signs import fix_signs
+    >>> fix_signs(np.array([[0.6], [-0.8]])).ravel()
     array([-0.6,  0.8])
     """
     return np.asarray(columns * signs(columns))

@@ -1,4 +1,4 @@
-"""One log-sum-exp for the whole library."""
+"""Responsibilities from log joint densities (log-sum-exp), their entropies, and draws."""
 
 from __future__ import annotations
 
@@ -23,6 +23,17 @@ def normalise(log_joint: Array) -> tuple[Array, Array]:
         share[impossible], total[impossible] = 1.0, log_joint.shape[1]
     share /= total
     return log_total, share
+
+
+def log_shares(scores: Array) -> Array:
+    """Logarithms of the softmax of finite scores (n, K), which sum to one however large they are.
+
+    Scores less their log-sum-exp keep its rounding: with scores of 1e15 that is a tenth.
+    """
+    top = scores.max(axis=1, keepdims=True)
+    below = scores - top
+    log_total = np.log(np.exp(below).sum(axis=1, keepdims=True))
+    return np.asarray(np.where(np.abs(top) > 1e6, below - log_total, scores - (log_total + top)))
 
 
 def entropies(resp: Array) -> Array:

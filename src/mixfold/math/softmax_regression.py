@@ -51,7 +51,7 @@ def value_and_gradient(W: Array, parts: Sequence[LabelledRows]) -> tuple[float, 
     return value, gradient
 
 
-def penalised(W: Array, gamma: float) -> float:
+def l1_penalty(W: Array, gamma: float) -> float:
     return gamma * float(np.abs(W[:-1]).sum())
 
 
@@ -60,21 +60,25 @@ def improve_by_rows(
     tol: float = 1e-9,
 ) -> Array:  # fmt: skip
     """Coefficients after some steps of L-BFGS from ``W``; ``W`` itself if they gain nothing."""
-    packed, unpack, bounds = _split(W, gamma, nonneg)
+    packed, unpack, bounds = _split_signs(W, gamma, nonneg)
     free = gamma == 0.0 and not nonneg
-    objective = _plain(W.shape, parts) if free else _signed(W.shape, parts, gamma, unpack)
+    objective = (
+        _plain(W.shape, parts)
+        if free
+        else _objective_of_signed_parts(W.shape, parts, gamma, unpack)
+    )
     options = {"maxiter": steps, "ftol": tol, "gtol": 0.0, "maxls": 30}
     found = minimize(objective, packed, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     new = unpack(found.x)
-    before = value_and_gradient(W, parts)[0] + penalised(W, gamma)
-    after = value_and_gradient(new, parts)[0] + penalised(new, gamma)
+    before = value_and_gradient(W, parts)[0] + l1_penalty(W, gamma)
+    after = value_and_gradient(new, parts)[0] + l1_penalty(new, gamma)
     return new if after < before - 0.1 * tol * abs(before) else W
 
 
 Objective = Callable[[Array], tuple[float, Array]]
 
 
-def _signed(
+def _objective_of_signed_parts(
     shape: tuple[int, ...], parts: Sequence[LabelledRows], gamma: float,
     unpack: Callable[[Array], Array],
 ) -> Objective:  # fmt: skip
@@ -100,7 +104,7 @@ def _plain(shape: tuple[int, ...], parts: Sequence[LabelledRows]) -> Objective:
     return objective
 
 
-def _split(
+def _split_signs(
     W: Array, gamma: float, nonneg: bool
 ) -> tuple[Array, Callable[[Array], Array], list[tuple[float | None, None]]]:
     """W as a vector for L-BFGS, the way back, and bounds: [P, N, v], [P, v] or W itself."""
@@ -123,14 +127,14 @@ def _split(
 # ------------------------------------------------------------------ by the bound
 
 
-def bound_pull(W: Array, gram: Array, slope: Array) -> Array:
+def bound_linear_term(W: Array, gram: Array, slope: Array) -> Array:
     """The linear term of the bound around W; ``slope`` is minus the gradient there, F'(T - Q)."""
-    return np.asarray(slope + 0.5 * gram @ _centred(W))
+    return np.asarray(slope + 0.5 * gram @ _centre_rows(W))
 
 
 def bound_value_and_gradient(W: Array, gram: Array, pull: Array) -> tuple[float, Array]:
     """The bound of the log loss at W, but for a constant."""
-    inner = 0.5 * gram @ _centred(W)
+    inner = 0.5 * gram @ _centre_rows(W)
     return float((W * (0.5 * inner - pull)).sum()), inner - pull
 
 
@@ -144,7 +148,7 @@ def improve_by_bound(
         for h in range(len(W)):
             if bends[h] <= 0.0:
                 continue
-            u = W[h] - (0.5 * gram[h] @ _centred(W) - pull[h]) / bends[h]
+            u = W[h] - (0.5 * gram[h] @ _centre_rows(W) - pull[h]) / bends[h]
             if h < len(W) - 1:
                 u = np.sign(u) * np.maximum(np.abs(u) - gamma / bends[h], 0.0)
                 u = np.maximum(u, 0.0) if nonneg else u
@@ -152,5 +156,5 @@ def improve_by_bound(
     return W
 
 
-def _centred(W: Array) -> Array:
+def _centre_rows(W: Array) -> Array:
     return np.asarray(W - W.mean(axis=1, keepdims=True))

@@ -209,7 +209,7 @@ def _sums(data, indices, indptr, resp, mass, first, absent):
 _NONE = np.empty((0, 1))
 
 
-def _stored(X: Any) -> tuple[Array, Array, Array]:
+def _stored_entries(X: Any) -> tuple[Array, Array, Array]:
     """Entries in float64, which is all that the kernels are compiled for, and where they are."""
     return X.data.astype(np.float64, copy=False), X.indices, X.indptr
 
@@ -230,7 +230,7 @@ def linear_pass(block: Block, slope: Array, offset: Array, log_weights: Array) -
     mass, first, absent, sums = np.zeros(K), np.zeros((D, K)), _absent(block, K), np.zeros(3)
     weight, labels = row_fields(block)
     _pass(
-        *_stored(block.X), weight, labels, columns, offsets, head, mass, first, absent, sums
+        *_stored_entries(block.X), weight, labels, columns, offsets, head, mass, first, absent, sums
     )  # fmt: skip
     gone = None if block.complete else absent.T
     return SparseSums(mass, gone, first.T, float(sums[0]), float(sums[1]), float(sums[2]))
@@ -245,7 +245,7 @@ def linear_scores(block: Block, slope: Array, offset: Array) -> Array:
     columns, head = np.ascontiguousarray(slope.T), offset.sum(axis=1)
     offsets = _NONE if block.complete else _columns(offset, columns.shape[0])
     out = np.empty((block.n_rows, head.size))
-    _scores(*_stored(block.X), columns, offsets, head, out)
+    _scores(*_stored_entries(block.X), columns, offsets, head, out)
     return out
 
 
@@ -253,5 +253,5 @@ def linear_sums(block: Block, resp: Array) -> SparseSums:
     """The moments for given weighted responsibilities (n, K)."""
     K = resp.shape[1]
     mass, first, absent = np.zeros(K), np.zeros((block.X.shape[1], K)), _absent(block, K)
-    _sums(*_stored(block.X), np.ascontiguousarray(resp), mass, first, absent)
+    _sums(*_stored_entries(block.X), np.ascontiguousarray(resp), mass, first, absent)
     return SparseSums(mass, None if block.complete else absent.T, first.T)

@@ -1,4 +1,4 @@
-"""Probabilistic PCA from eigenvalues: its noise, its likelihood, and how many axes to keep.
+"""Probabilistic PCA from eigenvalues: noise variance, likelihood, number of axes.
 
 Everything is read off the leading eigenvalues of the covariance and its trace, so the small
 eigenvalues need not be known (except by the evidence).

@@ -44,7 +44,7 @@ def cholesky(matrix: Array) -> Array | None:
     return np.asarray(factor)
 
 
-def floored(matrix: Array, floor: float) -> tuple[Array, bool]:
+def raise_eigenvalues(matrix: Array, floor: float) -> tuple[Array, bool]:
     """The matrix with its eigenvalues raised to ``floor`` where they are less, and whether any was.
 
     This is the maximiser of -ln|A| - tr(A^-1 S) over A >= floor * I, so a floored M step never

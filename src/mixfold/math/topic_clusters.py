@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+from mixfold.contracts import Array
 from mixfold.math.compiled import kernel, summing_kernel
 
 # below this a product of weights is taken for it: no word is impossible
@@ -65,9 +66,10 @@ def _softmax(score, n):
 
 
 @kernel
-def listed_rows(
-    indptr, indices, data, weight, words, shares, log_weights, lists, sums, centres, clusters
-):
+def sum_listed_clusters(
+    indptr: Array, indices: Array, data: Array, weight: Array, words: Array, shares: Array,
+    log_weights: Array, lists: Array, sums: Array, centres: Array, clusters: Array,
+) -> Array:  # fmt: skip
     """Posterior clusters of documents among those listed (positions (n, r), -1 for none).
 
     Adds to ``sums`` (D, K) sum x_j psi_m shares_m / P_mj, to ``centres`` (M, K) sum x_j psi_m
@@ -99,7 +101,10 @@ def listed_rows(
 
 
 @kernel
-def token_rows(indptr, indices, data, weight, words, shares, by_topic, sums):
+def token_rows(
+    indptr: Array, indices: Array, data: Array, weight: Array, words: Array, shares: Array,
+    by_topic: Array, sums: Array,
+) -> Array:  # fmt: skip
     """Tokens of each document by topic for given weights of topics (n, K), into ``by_topic``.
 
     Adds sum x_j share_k / mass_j, mass_j = word_j . shares, to ``sums`` (D, K), by weight; a factor
@@ -125,7 +130,9 @@ def token_rows(indptr, indices, data, weight, words, shares, by_topic, sums):
 
 
 @kernel
-def spread_rows(indptr, indices, data, memberships, seen):
+def spread_rows(
+    indptr: Array, indices: Array, data: Array, memberships: Array, seen: Array
+) -> None:
     """Add x_nj psi_nm to ``seen`` (D, M): tokens of each word by cluster. Most psi are nearly 0."""
     n, M = memberships.shape
     who = np.empty(M, np.int64)

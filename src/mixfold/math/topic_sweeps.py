@@ -25,7 +25,7 @@ _HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
 
 @kernel
-def _climbed(x):
+def _recurrence_terms(x):
     """1/x + ... + 1/(x+5), and x (x+1) ... (x+5)."""
     u = x * (x + 5.0)
     product = u * (u + 4.0) * (u + 6.0)
@@ -43,21 +43,21 @@ def _below_log(r):
 @kernel
 def digamma(x):
     """psi(x) for x > 0, to about 1e-13."""
-    shift, _ = _climbed(x)
+    shift, _ = _recurrence_terms(x)
     return math.log(x + 6.0) - _below_log(1.0 / (x + 6.0)) - shift
 
 
 @kernel
 def exp_digamma(x):
     """exp psi(x) for x > 0: no logarithm is needed."""
-    shift, _ = _climbed(x)
+    shift, _ = _recurrence_terms(x)
     return (x + 6.0) * math.exp(-_below_log(1.0 / (x + 6.0)) - shift)
 
 
 @kernel
 def log_gamma(x):
     """ln Gamma(x) for 0 < x < 1e40, to about 1e-13."""
-    _, product = _climbed(x)
+    _, product = _recurrence_terms(x)
     y = x + 6.0
     r = 1.0 / y
     s = r * r
@@ -164,7 +164,10 @@ def _mixture_sweep(x, own, extra, t, shares, said, power):
 
 
 @kernel
-def dirichlet_rows(indptr, indices, data, weight, words, prior, gamma, sums, most, tol):
+def dirichlet_rows(
+    indptr: Array, indices: Array, data: Array, weight: Array, words: Array, prior: Array,
+    gamma: Array, sums: Array, most: int, tol: float,
+) -> tuple[Array, int]:  # fmt: skip
     """Posterior Dirichlets of the topics of documents, and what the tokens add to the topics.
 
     ``gamma`` (n, K) is where the rows begin and where they end; a row stops when it moves by less
@@ -194,7 +197,7 @@ def dirichlet_rows(indptr, indices, data, weight, words, prior, gamma, sums, mos
 
 
 @kernel
-def dirichlet_terms(gamma, prior, weight):
+def dirichlet_terms(gamma: Array, prior: Array, weight: Array) -> tuple[Array, Array]:
     """Minus KL(Dir(gamma_n) || Dir(prior)) of each row, and sums over rows that priors need.
 
     The sums (K + 1,) are of psi(gamma_nk) and, last, of psi(sum_k gamma_nk), by weight.
@@ -219,7 +222,10 @@ def dirichlet_terms(gamma, prior, weight):
 
 
 @kernel
-def mixture_rows(indptr, indices, data, weight, words, theta, extra, sums, most, tol, power):
+def mixture_rows(
+    indptr: Array, indices: Array, data: Array, weight: Array, words: Array, theta: Array,
+    extra: Array, sums: Array, most: int, tol: float, power: float,
+) -> tuple[Array, int]:  # fmt: skip
     """Shares of the topics of documents (maximum likelihood), and what the tokens add to topics.
 
     ``theta`` (n, K) is where the rows begin and where they end: at each sweep theta_k becomes
@@ -250,7 +256,7 @@ def mixture_rows(indptr, indices, data, weight, words, theta, extra, sums, most,
 
 
 @kernel
-def expected_words(topics):
+def expected_words(topics: Array) -> Array:
     """exp E ln of the words of Dirichlet topics (K, D), as rows of words (D, K)."""
     K, D = topics.shape
     out = np.empty((D, K))
@@ -262,7 +268,7 @@ def expected_words(topics):
 
 
 @kernel
-def digamma_rise(counts, start):
+def digamma_rise(counts: Array, start: float) -> float:
     """Sum of psi(start + c) - psi(start) over all counts; those that are zero add nothing."""
     total, level = 0.0, digamma(start)
     for c in counts.flat:

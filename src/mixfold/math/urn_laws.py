@@ -1,4 +1,4 @@
-"""Rows that move between clusters one at a time: beta, gamma and Dirichlet laws.
+"""Collapsed Gibbs kernels for beta, gamma and Dirichlet priors: scores, adding, removing rows.
 
 A cluster keeps the coordinates chi of its posterior. A row that sits down adds T(x) to them, one
 that leaves takes it away, and its predictive density is B(chi + T(x)) - B(chi), but for log h(x).

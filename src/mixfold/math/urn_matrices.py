@@ -1,4 +1,4 @@
-"""Rows that move between clusters one at a time: Gaussians with covariance matrices.
+"""Collapsed Gibbs kernels for Gaussians with covariance matrices.
 
 The scatter of a cluster is kept as a lower Cholesky factor, which a row that comes or goes changes
 by a rotation of rank one. Where the covariance is known, a cluster keeps the precision of its mean.
@@ -110,7 +110,7 @@ def log_norm_of_mean(P: Array, h: Array, work: Array, white: Array) -> float:
 
 
 @kernel
-def known_scores(
+def known_covariance_scores(
     row: int,
     counts: Array,
     pulls: Array,
@@ -138,7 +138,7 @@ def known_scores(
 
 
 @kernel
-def known_shift(
+def known_covariance_shift(
     row: int,
     slot: int,
     sign: float,

@@ -1,4 +1,4 @@
-"""Rows that move between clusters one at a time: Gaussians of unknown mean and variances.
+"""Collapsed Gibbs kernels for Gaussians of unknown mean and variances.
 
 A cluster keeps the mean of its posterior, the rows it has seen and its scatter; the logarithms that
 its predictive density needs are kept with them, and made again where a row comes or goes. Columns

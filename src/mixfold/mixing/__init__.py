@@ -1,4 +1,4 @@
-"""WHO generates which row: one prior of the mixing weights per file."""
+"""Models of the mixing weights: one prior per file."""
 
 from mixfold.mixing.dirichlet import SymmetricDirichlet
 from mixfold.mixing.fixed import FixedWeights

@@ -39,7 +39,7 @@ def check_hyper(value: Any) -> tuple[float, float] | None:
     return float(shape), float(rate)
 
 
-def needed_hyper(hyper: tuple[float, float] | None) -> tuple[float, float]:
+def require_hyper(hyper: tuple[float, float] | None) -> tuple[float, float]:
     """``hyper``, without which alpha cannot be drawn."""
     if hyper is None:
         raise ValueError(
@@ -49,5 +49,5 @@ def needed_hyper(hyper: tuple[float, float] | None) -> tuple[float, float]:
     return hyper
 
 
-def clipped(alpha: float) -> float:
+def clip_alpha(alpha: float) -> float:
     return min(max(alpha, LEAST), MOST)

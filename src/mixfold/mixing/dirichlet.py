@@ -11,17 +11,17 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import gammaln, psi
 
-from mixfold.contracts import Array, record
+from mixfold.contracts import Array, Positive, record
 from mixfold.math.dirichlet import dirichlet_kl, expected_log, log_beta, log_draw
 from mixfold.math.gamma_law import log_density
-from mixfold.math.slices import slice_draw
+from mixfold.math.slice_sampling import slice_sample
 from mixfold.mixing.concentration import (
     LEAST,
     MOST,
     check_alpha,
     check_hyper,
-    clipped,
-    needed_hyper,
+    clip_alpha,
+    require_hyper,
 )
 
 
@@ -30,7 +30,7 @@ from mixfold.mixing.concentration import (
 class DirichletWeights:
     """pi ~ Dirichlet(``concentration``), posterior to a prior of total ``alpha``."""
 
-    concentration: Array
+    concentration: Positive
     alpha: float
 
 
@@ -71,7 +71,7 @@ class SymmetricDirichlet:
         alpha = self._total(alpha)
         return DirichletWeights(alpha * self._shares(len(counts)) + counts, alpha)
 
-    def keep(self, state: DirichletWeights, which: Array) -> DirichletWeights | None:
+    def select(self, state: DirichletWeights, which: Array) -> DirichletWeights | None:
         """The components in another order; None if the prior tells them apart."""
         if not isinstance(self.alpha, float):
             return None
@@ -81,7 +81,7 @@ class SymmetricDirichlet:
         """ln of (alpha / K + N_k) / (alpha + N): the maximum with respect to prod dpi_k / pi_k."""
         return np.log(self.mean(state))
 
-    def expected(self, state: DirichletWeights) -> Array:
+    def expected_log_weights(self, state: DirichletWeights) -> Array:
         return expected_log(state.concentration)
 
     def draw(self, state: DirichletWeights, rng: np.random.Generator) -> Array:
@@ -107,12 +107,14 @@ class SymmetricDirichlet:
         state = self.posterior(counts, alpha)
         return float(log_beta(state.concentration) - log_beta(self._prior(state)))
 
-    def learned(self, state: DirichletWeights, log_weights: Array | None = None) -> float:
+    def update_alpha(self, state: DirichletWeights, log_weights: Array | None = None) -> float:
         """The maximiser of E ln p(pi | alpha) + ln p(alpha), up to 1e-12 and 1e12."""
         shares = self._shares(len(state.concentration))
         if not self.learn_alpha or len(shares) == 1:
             return state.alpha
-        mean_log = float(shares @ (self.expected(state) if log_weights is None else log_weights))
+        mean_log = float(
+            shares @ (self.expected_log_weights(state) if log_weights is None else log_weights)
+        )
         shape, rate = self.hyper or (1.0, 0.0)
 
         def slope(log_alpha: float) -> float:
@@ -127,13 +129,13 @@ class SymmetricDirichlet:
             return MOST
         return math.exp(brentq(slope, low, high, xtol=1e-13, rtol=1e-14))
 
-    def drawn_alpha(
+    def draw_alpha(
         self, state: DirichletWeights, log_weights: Array, rng: np.random.Generator
     ) -> float:
         """One slice-sampling transition of ln alpha, from ``state.alpha``."""
         if not self.learn_alpha:
             return state.alpha
-        shape, rate = needed_hyper(self.hyper)
+        shape, rate = require_hyper(self.hyper)
         shares = self._shares(len(log_weights))
         mean_log = float(shares @ log_weights)
 
@@ -144,7 +146,7 @@ class SymmetricDirichlet:
             norm = gammaln(alpha) - gammaln(alpha * shares).sum()
             return float(norm + alpha * (mean_log - rate) + shape * log_alpha)
 
-        return clipped(math.exp(slice_draw(target, math.log(clipped(state.alpha)), rng)))
+        return clip_alpha(math.exp(slice_sample(target, math.log(clip_alpha(state.alpha)), rng)))
 
     def order(self, counts: Array, alpha: float | None = None) -> None:
         """None: equal shares do not care, unequal ones belong to their components."""

@@ -61,7 +61,7 @@ class FixedWeights:
             )
         return np.asarray(self.weights)
 
-    def keep(self, weights: Array, which: Array) -> None:
+    def select(self, weights: Array, which: Array) -> None:
         """None: each component has its own weight."""
 
     def mode(self, weights: Array) -> Array:
@@ -69,7 +69,7 @@ class FixedWeights:
         with np.errstate(divide="ignore"):
             return np.log(weights)
 
-    def expected(self, weights: Array) -> Array:
+    def expected_log_weights(self, weights: Array) -> Array:
         return self.mode(weights)
 
     def draw(self, weights: Array, rng: np.random.Generator) -> Array:
@@ -88,11 +88,11 @@ class FixedWeights:
         """counts @ log weights; -inf if a component of weight zero has rows."""
         return float(xlogy(counts, self.posterior(counts)).sum())
 
-    def learned(self, weights: Array, log_weights: Array | None = None) -> float:
+    def update_alpha(self, weights: Array, log_weights: Array | None = None) -> float:
         """NaN: there is no alpha."""
         return math.nan
 
-    def drawn_alpha(self, weights: Array, log_weights: Array, rng: np.random.Generator) -> float:
+    def draw_alpha(self, weights: Array, log_weights: Array, rng: np.random.Generator) -> float:
         """NaN: there is no alpha."""
         return math.nan
 

@@ -26,7 +26,7 @@ class FreeWeights:
     ) -> Array:
         return np.asarray(counts / counts.sum())
 
-    def keep(self, weights: Array, which: Array) -> Array:
+    def select(self, weights: Array, which: Array) -> Array:
         """The components in another order."""
         return np.asarray(weights[which])
 
@@ -35,7 +35,7 @@ class FreeWeights:
         with np.errstate(divide="ignore"):
             return np.log(weights)
 
-    def expected(self, weights: Array) -> Array:
+    def expected_log_weights(self, weights: Array) -> Array:
         return self.mode(weights)
 
     def draw(self, weights: Array, rng: np.random.Generator) -> Array:
@@ -55,11 +55,11 @@ class FreeWeights:
         total = np.sum(counts)
         return float(xlogy(counts, counts).sum() - xlogy(total, total))
 
-    def learned(self, weights: Array, log_weights: Array | None = None) -> float:
+    def update_alpha(self, weights: Array, log_weights: Array | None = None) -> float:
         """NaN: there is no alpha."""
         return math.nan
 
-    def drawn_alpha(self, weights: Array, log_weights: Array, rng: np.random.Generator) -> float:
+    def draw_alpha(self, weights: Array, log_weights: Array, rng: np.random.Generator) -> float:
         """NaN: there is no alpha."""
         return math.nan
 

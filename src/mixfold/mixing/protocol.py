@@ -15,17 +15,18 @@ class Mixing(Protocol[State]):
     """Hyper-parameters only. The state is made from counts (K,), which may be fractions.
 
     EM / MAP, variational Bayes and Gibbs differ in the reading of the state: ``mode``,
-    ``expected`` or ``draw``. For free and fixed weights the state is the weights themselves, the
-    readings coincide, and there is no ``alpha``.
+    ``expected_log_weights`` or ``draw``. For free and fixed weights the state is the weights
+    themselves, the readings coincide, and there is no ``alpha``.
 
     A fit that learns ``alpha`` alternates ``state = posterior(counts, alpha)`` with
-    ``alpha = learned(state)``; then neither counts @ expected(state) - kl(state) nor, with
-    ``learned(state, mode(state))``, counts @ mode(state) + log_prior(state) ever falls.
+    ``alpha = update_alpha(state)``; then neither counts @ expected_log_weights(state) - kl(state)
+    nor, with ``update_alpha(state, mode(state))``, counts @ mode(state) + log_prior(state) ever
+    falls.
     """
 
     @property
     def learn_alpha(self) -> bool:
-        """Whether ``alpha`` is unknown. If not, ``learned`` and ``drawn_alpha`` return it as is."""
+        """Whether ``alpha`` is unknown. If not, ``update_alpha`` and ``draw_alpha`` return it."""
         ...
 
     @property
@@ -42,7 +43,7 @@ class Mixing(Protocol[State]):
         """
         ...
 
-    def keep(self, state: State, which: Array, /) -> State | None:
+    def select(self, state: State, which: Array, /) -> State | None:
         """The state with the components in another order; None if the prior tells them apart."""
         ...
 
@@ -50,7 +51,7 @@ class Mixing(Protocol[State]):
         """Log weights (K,) that maximise counts @ log weights + log_prior."""
         ...
 
-    def expected(self, state: State, /) -> Array:
+    def expected_log_weights(self, state: State, /) -> Array:
         """E ln pi_k (K,)."""
         ...
 
@@ -74,11 +75,11 @@ class Mixing(Protocol[State]):
         """ln P(z | alpha) of assignments with these counts, the weights integrated out."""
         ...
 
-    def learned(self, state: State, log_weights: Array | None = None, /) -> float:
+    def update_alpha(self, state: State, log_weights: Array | None = None, /) -> float:
         """The better ``alpha``, from E ln pi or from the log weights in its place."""
         ...
 
-    def drawn_alpha(self, state: State, log_weights: Array, rng: np.random.Generator, /) -> float:
+    def draw_alpha(self, state: State, log_weights: Array, rng: np.random.Generator, /) -> float:
         """One Gibbs transition of ``alpha`` given log weights."""
         ...
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import betaln, psi
 
-from mixfold.contracts import Array, record
+from mixfold.contracts import Array, Positive, record
 from mixfold.math.dirichlet import log_beta_draw
 from mixfold.math.gamma_law import expected_log, gamma_kl, log_gamma_draw
-from mixfold.mixing.concentration import check_alpha, check_hyper, clipped, needed_hyper
+from mixfold.mixing.concentration import check_alpha, check_hyper, clip_alpha, require_hyper
 
 
 @record
@@ -23,8 +23,8 @@ class StickWeights:
     ``order`` (K,) says which component stands at each stick; None is their own order.
     """
 
-    first: Array
-    second: Array
+    first: Positive
+    second: Positive
     alpha: float
     order: Array | None = None
 
@@ -67,9 +67,9 @@ class StickBreaking:
         better = self.order(standing, alpha)
         if better is not None:
             order, standing = (better if order is None else order[better]), standing[better]
-        return replace(_broken(standing, alpha), order=order)
+        return replace(_break_sticks(standing, alpha), order=order)
 
-    def keep(self, state: StickWeights, which: Array) -> StickWeights:
+    def select(self, state: StickWeights, which: Array) -> StickWeights:
         """The same sticks with the components in another order."""
         order = np.arange(len(which)) if state.order is None else state.order
         place = np.empty(len(which), np.int64)
@@ -79,14 +79,16 @@ class StickBreaking:
     def mode(self, state: StickWeights) -> Array:
         """ln pi at V_k = g_1 / (g_1 + g_2): the maximum with respect to prod dV / (V (1 - V))."""
         total = state.first + state.second
-        return _joined(np.log(state.first / total), np.log(state.second / total), state.order)
+        return _combine_sticks(
+            np.log(state.first / total), np.log(state.second / total), state.order
+        )
 
-    def expected(self, state: StickWeights) -> Array:
+    def expected_log_weights(self, state: StickWeights) -> Array:
         both = psi(state.first + state.second)
-        return _joined(psi(state.first) - both, psi(state.second) - both, state.order)
+        return _combine_sticks(psi(state.first) - both, psi(state.second) - both, state.order)
 
     def draw(self, state: StickWeights, rng: np.random.Generator) -> Array:
-        return _joined(*log_beta_draw(state.first, state.second, rng), state.order)
+        return _combine_sticks(*log_beta_draw(state.first, state.second, rng), state.order)
 
     def mean(self, state: StickWeights) -> Array:
         return np.exp(self.mode(state))
@@ -112,30 +114,32 @@ class StickBreaking:
 
     def log_prob(self, counts: Array, alpha: float | None = None) -> float:
         alpha = self.alpha if alpha is None else float(alpha)
-        state = _broken(np.asarray(counts, float), alpha)
+        state = _break_sticks(np.asarray(counts, float), alpha)
         return float((betaln(state.first, state.second) + math.log(state.alpha)).sum())
 
-    def learned(self, state: StickWeights, log_weights: Array | None = None) -> float:
+    def update_alpha(self, state: StickWeights, log_weights: Array | None = None) -> float:
         """E alpha of its gamma posterior; without ``hyper`` the maximum-likelihood estimate."""
         if not self.learn_alpha:
             return state.alpha
         # pi_K is what all the breaks left: its logarithm is sum ln(1 - V_k)
-        left = float((self.expected(state) if log_weights is None else log_weights)[_last(state)])
+        left = float(
+            (self.expected_log_weights(state) if log_weights is None else log_weights)[_last(state)]
+        )
         shape, rate = self.hyper or (0.0, 0.0)
         shape, rate = shape + len(state.first), rate - left
         if shape == 0:  # one component and a flat prior: nothing to learn from
             return state.alpha
-        return clipped(shape / rate)
+        return clip_alpha(shape / rate)
 
-    def drawn_alpha(
+    def draw_alpha(
         self, state: StickWeights, log_weights: Array, rng: np.random.Generator
     ) -> float:
         """Exact: gamma with shape s1 + K - 1 and rate s2 - ln pi_K."""
         if not self.learn_alpha:
             return state.alpha
-        shape, rate = needed_hyper(self.hyper)
+        shape, rate = require_hyper(self.hyper)
         log_draw = float(log_gamma_draw(shape + len(log_weights) - 1, rng))
-        return clipped(math.exp(log_draw - math.log(rate - float(log_weights[_last(state)]))))
+        return clip_alpha(math.exp(log_draw - math.log(rate - float(log_weights[_last(state)]))))
 
     def order(self, counts: Array, alpha: float | None = None) -> Array | None:
         """The components by decreasing counts if the bound rises for it; else None.
@@ -179,13 +183,13 @@ def truncation_mass(n_components: int, alpha: float) -> float:
     return math.exp(-(n_components - 1) * math.log1p(1 / alpha))
 
 
-def _broken(counts: Array, alpha: float) -> StickWeights:
+def _break_sticks(counts: Array, alpha: float) -> StickWeights:
     """The sticks after rows were counted, in their order."""
     later = np.cumsum(counts[:0:-1])[::-1]  # sum_{j>k} N_j, k < K: never a difference
     return StickWeights(1 + counts[:-1], alpha + later, alpha)
 
 
-def _joined(broken: Array, left: Array, order: Array | None) -> Array:
+def _combine_sticks(broken: Array, left: Array, order: Array | None) -> Array:
     """ln pi (K,) from ln V and ln(1 - V) (K - 1,), or from their expectations."""
     rest = np.concatenate([[0.0], np.cumsum(left)])
     rest[:-1] += broken

@@ -1,4 +1,4 @@
-"""What a sampler did: its chains, and which rows it puts together."""
+"""Plots of samplers: traces of chains, and the similarity matrix of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Codebooks of images: what each unit of a layer draws."""
+"""Plots of codebooks: the units of a layer as images."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def plot_codebook(
     if scale not in ("own", "shared"):
         raise ValueError(f"scale must be 'own' or 'shared' for a codebook; got {scale!r}.")
     codebook = _codebook(model, layer)
-    stack = image_stack("the codebook", codebook[_chosen(units, len(codebook))], shape, order)
+    stack = image_stack("the codebook", codebook[_choose_units(units, len(codebook))], shape, order)
     if len(stack) == 0:
         raise ValueError("There is no unit to draw; name at least one in units.")
     plain = float(codebook.min()) >= 0
@@ -118,7 +118,7 @@ def _entries(layer: Any) -> Array:
     return entries
 
 
-def _chosen(units: Sequence[int] | None, size: int) -> list[int]:
+def _choose_units(units: Sequence[int] | None, size: int) -> list[int]:
     for unit in units if units is not None else ():
         if not 0 <= unit < size:
             raise ValueError(f"units: they run from 0 to {size - 1}; got {unit}.")

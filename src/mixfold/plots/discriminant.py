@@ -1,4 +1,4 @@
-"""Where in the plane of two factors a model tells which class."""
+"""Decision regions of a classifier in the plane of two factors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from mixfold.contracts import Array
 from mixfold.plots.classifiers import LatentClassifier, latent_classifier
 from mixfold.plots.latent_rows import LatentRows, latent_rows
-from mixfold.plots.scatter import label_axes, labelled, legend, names_of, scatter
+from mixfold.plots.scatter import group_by_label, label_axes, legend, names_of, scatter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,7 +88,7 @@ def plot_discriminant(
     rows = latent_rows(model, X, factors, component)
     classes = names_of(model.classes_)
     minus_one = "-1" in classes  # may be one among numbers that are no integers
-    told = labelled(model.predict(X) if labels is None else labels, rows.n_given, minus_one)
+    told = group_by_label(model.predict(X) if labels is None else labels, rows.n_given, minus_one)
     groups = told.at(rows.chosen).among(classes)
     shades = groups.colors(colors)
     points = scatter(ax, rows.plane, groups, shades, max_points, random_state)

@@ -1,4 +1,4 @@
-"""Clusters of documents: the topics that they are made of, and who is in them."""
+"""Plots of clusters of documents: their topics and members."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.plots.scatter import labelled
-from mixfold.plots.topics import chosen_topics
+from mixfold.plots.scatter import group_by_label
+from mixfold.plots.topics import choose_topics
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,8 +69,8 @@ def plot_cluster_topics(
     """
     if not hasattr(model, "cluster_topics_"):
         raise ValueError(f"a {type(model).__name__} has no clusters with topics; give a PCP.")
-    rows = _chosen(len(model.weights_), clusters)
-    columns = _side_by_side(model, rows) if topics is None else chosen_topics(model, topics)
+    rows = _choose_clusters(len(model.weights_), clusters)
+    columns = _side_by_side(model, rows) if topics is None else choose_topics(model, topics)
     words = model.top_words(n_words, vocabulary)
     if ax is None:
         size = (1.6 + 0.36 * len(columns), 1.6 + 0.1 * bool(n_words) + 0.26 * len(rows))
@@ -141,7 +141,7 @@ def plot_document_clusters(
         raise ValueError(f"a {type(model).__name__} has no clusters of rows; give a PCP.")
     P = np.asarray(model.predict_proba(X))
     codes, names = _labels(labels, len(P))
-    columns = _by_label(P, codes) if clusters is None else _chosen(P.shape[1], clusters)
+    columns = _by_label(P, codes) if clusters is None else _choose_clusters(P.shape[1], clusters)
     place = np.full(P.shape[1], len(columns))
     place[columns] = np.arange(len(columns))
     hard = P.argmax(axis=1)
@@ -163,7 +163,7 @@ def _labels(labels: Any, n_rows: int) -> tuple[Array, list[str]]:
     """Codes of rows into names; of rows without a label the code is one more."""
     if labels is None:
         return np.zeros(n_rows, dtype=int), []
-    groups = labelled(labels, n_rows)
+    groups = group_by_label(labels, n_rows)
     unknown = groups.codes < 0
     names = [*groups.names, *["no label"] * bool(unknown.any())]
     return np.where(unknown, len(groups.names), groups.codes), names
@@ -180,13 +180,13 @@ def _by_label(P: Array, codes: Array) -> list[int]:
 
 def _side_by_side(model: Any, rows: list[int]) -> list[int]:
     """The largest topics, by the cluster that has most of each; later clusters have later ones."""
-    kept = np.array(chosen_topics(model, None))
+    kept = np.array(choose_topics(model, None))
     shares = model.cluster_topics_[rows][:, kept]
     order = np.lexsort((-shares.max(axis=0), shares.argmax(axis=0)))
     return [int(k) for k in kept[order]]
 
 
-def _chosen(n: int, clusters: Sequence[int] | None) -> list[int]:
+def _choose_clusters(n: int, clusters: Sequence[int] | None) -> list[int]:
     if clusters is None:
         return list(range(min(n, _MOST)))
     if not len(clusters) or any(not 0 <= m < n for m in clusters):

@@ -66,7 +66,11 @@ def plot_generated(
     """
     if n < 1:
         raise ValueError(f"n must be at least 1; got {n}.")
-    rows = _given(images, n, options) if isinstance(images, Mapping) else _made(images, n, options)
+    rows = (
+        _check_images(images, n, options)
+        if isinstance(images, Mapping)
+        else _generate_images(images, n, options)
+    )
     stacks = [image_stack(f"images of class {c}", row, shape, order)[:n] for c, row in rows.items()]
     ends = iter(colour_ends(np.concatenate(stacks), scale))
     tiles = [
@@ -77,7 +81,9 @@ def plot_generated(
     return draw_sheet(tiles, [str(label) for label in rows], ax=ax)
 
 
-def _given(images: Mapping[Any, Any], n: int, options: Mapping[str, Any]) -> Mapping[Any, Any]:
+def _check_images(
+    images: Mapping[Any, Any], n: int, options: Mapping[str, Any]
+) -> Mapping[Any, Any]:
     if options:
         raise TypeError(
             f"{', '.join(options)}: options are for a model that makes the images; here they are "
@@ -88,7 +94,7 @@ def _given(images: Mapping[Any, Any], n: int, options: Mapping[str, Any]) -> Map
     return images
 
 
-def _made(model: Any, n: int, options: Mapping[str, Any]) -> Mapping[Any, Any]:
+def _generate_images(model: Any, n: int, options: Mapping[str, Any]) -> Mapping[Any, Any]:
     classes = getattr(model, "classes_", None)
     if classes is not None and hasattr(model, "generate"):
         return {label: model.generate(label, n, **options) for label in classes}

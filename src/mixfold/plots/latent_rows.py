@@ -1,4 +1,4 @@
-"""The rows of a plot of latents: where they are, and of which component."""
+"""The rows of a plot of latents, for ``latents`` and ``discriminant``: positions, components."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import numpy as np
 from mixfold.contracts import Array
 from mixfold.plots.ellipses import plot_ellipses
 from mixfold.plots.latent_rows import latent_rows
-from mixfold.plots.scatter import Groups, label_axes, labelled, legend, scatter
+from mixfold.plots.scatter import Groups, group_by_label, label_axes, legend, scatter
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,7 +90,7 @@ def plot_latents(
     """
     rows = latent_rows(model, X, factors, component)
     parts = rows.components
-    groups = parts if labels is None else labelled(labels, rows.n_given).at(rows.chosen)
+    groups = parts if labels is None else group_by_label(labels, rows.n_given).at(rows.chosen)
     shades = groups.colors(colors)
     points = scatter(ax, rows.plane, groups, shades, max_points, random_state)
     apart = labels is not None and len(parts.names) > 1

@@ -1,4 +1,4 @@
-"""Images that a classifier takes for others."""
+"""Images that a classifier assigns to a wrong class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Points in groups: who shares a colour, and what the colours mean."""
+"""Scatter plots in groups: colours and legend."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Groups:
         return list(colormaps["tab20" if n <= 20 else "turbo"].resampled(n)(np.arange(n)))
 
 
-def labelled(labels: Any, n_rows: int, minus_one: bool = False) -> Groups:
+def group_by_label(labels: Any, n_rows: int, minus_one: bool = False) -> Groups:
     """Rows by their labels, of which None and NaN are none, nor -1 unless ``minus_one`` is one."""
     values = np.asarray(labels)
     if values.shape != (n_rows,):

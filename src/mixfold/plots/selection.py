@@ -116,7 +116,7 @@ def plot_search(ax: Axes, search: Any, *, criterion: str | None = None) -> tuple
             f"The search has no {name}: the column {column!r} of results_ is empty. Draw another "
             "criterion, or search again with this one."
         )
-    kept = np.isfinite(values) & ~_left_out(search, wanted, values)
+    kept = np.isfinite(values) & ~_exclude_degenerate(search, wanted, values)
     best = search.best_index_
     if wanted != search.criterion:
         best = int(np.argmin(np.where(kept, sign * values, np.inf)))
@@ -135,7 +135,7 @@ def plot_search(ax: Axes, search: Any, *, criterion: str | None = None) -> tuple
     return str(table["label"][best]), int(table["n_components"][best])
 
 
-def _left_out(search: Any, criterion: str, values: Array) -> Array:
+def _exclude_degenerate(search: Any, criterion: str, values: Array) -> Array:
     """Settings that cannot win, because a likelihood says how small the floor of a variance is."""
     degenerate = np.asarray(search.results_["degenerate"])
     deceived = criterion in ("bic", "aic", "icl") and not search.allow_degenerate

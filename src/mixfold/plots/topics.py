@@ -1,4 +1,4 @@
-"""What topics are about: a panel for each, with its most probable words."""
+"""Topics as panels of their most probable words."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def plot_topics(
     >>> plt.close(panels[0].figure)
     """
     shares = topic_shares(model)
-    chosen = chosen_topics(model, topics)
+    chosen = choose_topics(model, topics)
     if n_words < 1:
         raise ValueError(f"n_words must be 1 or more; got {n_words}.")
     names = model.top_words(n_words, vocabulary)
@@ -82,7 +82,7 @@ def plot_topics(
     return panels
 
 
-def chosen_topics(model: Any, topics: Sequence[int] | None) -> list[int]:
+def choose_topics(model: Any, topics: Sequence[int] | None) -> list[int]:
     """Numbers of topics: those that were named, or all of them, the largest first."""
     if not hasattr(model, "topics_"):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""How the objective rose during a fit."""
+"""The objective of a fit by iteration."""
 
 from __future__ import annotations
 

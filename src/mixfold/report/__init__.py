@@ -1,4 +1,4 @@
-"""A fitted model on one page that people keep: HTML without a network, for screen and paper."""
+"""Reports: one self-contained HTML page about a fitted model and its rows."""
 
 from mixfold.report.write import write_report
 

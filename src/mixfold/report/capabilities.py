@@ -1,4 +1,4 @@
-"""What a fitted model can be asked, found by its methods and attributes and never by its name."""
+"""What a fitted model can compute (groups, scores, ...), found by its methods, not its class."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ import numpy as np
 from sklearn.utils import get_tags
 
 from mixfold.contracts import Array
-from mixfold.report.words import class_names
+from mixfold.estimators.shell.oddness import DrawnDensity, RowTails
+from mixfold.report.formatting import class_names
 
 Ask = Callable[[Any], Array]
 # of components whose rows weigh less nothing is shown
 _IN_USE = 1e-9
 # groups whose heads of columns have room for a word
 _WORDED = 6
+# what rows are ranked by where the model can tell it
+ODDNESS = "oddness"
+# draws for each pattern of missing entries, all of them together, and columns of such models
+_DRAWS, _MOST_DENSITIES, _WIDE = 1000, 2_000_000, 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ def has_target(model: Any) -> bool:
     return any(getattr(model, name, None) is not None for name in ("_target", "_sets", "_output"))
 
 
-def takes_holes(model: Any) -> bool:
+def takes_missing(model: Any) -> bool:
     """Whether entries of rows may be missing."""
     return bool(get_tags(model).input_tags.allow_nan)
 
@@ -82,7 +87,7 @@ def _components(model: Any) -> Groups | None:
         shown = np.ones(len(weights), dtype=bool)
     soft = not isinstance(shares, Hard)
     word = "cluster" if "n_clusters" in model.get_params(deep=False) else "component"
-    return Groups(word, _numbered(len(weights)), shares, weights, np.flatnonzero(shown), soft)
+    return Groups(word, _number_names(len(weights)), shares, weights, np.flatnonzero(shown), soft)
 
 
 def _component_shares(model: Any, size: int) -> Ask | None:
@@ -102,7 +107,7 @@ def _centres(model: Any) -> Groups | None:
         return None
     size = len(model.cluster_centers_)
     return Groups(
-        "cluster", _numbered(size), Hard(model.predict, size), None, np.arange(size), False
+        "cluster", _number_names(size), Hard(model.predict, size), None, np.arange(size), False
     )
 
 
@@ -119,10 +124,10 @@ def _topics(model: Any) -> Groups | None:
     if not hasattr(model, "topics_") or not hasattr(model, "transform"):
         return None
     size = len(model.topics_)
-    return Groups("topic", _numbered(size), _floats(model.transform), None, np.arange(size))
+    return Groups("topic", _number_names(size), _floats(model.transform), None, np.arange(size))
 
 
-def _numbered(size: int) -> list[str]:
+def _number_names(size: int) -> list[str]:
     return [str(k) for k in range(size)]
 
 
@@ -162,6 +167,12 @@ def latents_of(model: Any) -> Ask | None:
     return _floats(model.transform)
 
 
+def topics_of(model: Any) -> Ask | None:
+    """Shares of the topics in documents."""
+    found = hasattr(model, "topics_") and hasattr(model, "transform")
+    return _floats(model.transform) if found else None
+
+
 def usualness_of(model: Any) -> tuple[Ask, str] | None:
     """What is lowest for the oddest rows, and its name."""
     if hasattr(model, "free_energy"):
@@ -172,6 +183,9 @@ def usualness_of(model: Any) -> tuple[Ask, str] | None:
     if hasattr(model, "score_samples"):
         if hasattr(model, "topics_"):
             return _PerWord(model), "log probability per word"
+        fair = hasattr(model, "oddness") or (hasattr(model, "priors_") and hasattr(model, "sample"))
+        if fair and int(model.n_features_in_) <= _WIDE:
+            return LogTails(model), ODDNESS
         return _floats(model.score_samples), "log density"
     if hasattr(model, "cluster_centers_"):
         return (lambda X: -np.asarray(model.transform(X), float).min(axis=1)), "minus the distance"
@@ -179,6 +193,19 @@ def usualness_of(model: Any) -> tuple[Ask, str] | None:
         ask = _floats(model.reconstruction_error)
         return (lambda X: -ask(X)), "minus the error of reconstruction"
     return None
+
+
+class LogTails:
+    """ln P(a row as odd or odder, with the same entries seen): lowest for the oddest rows."""
+
+    def __init__(self, model: Any) -> None:
+        # with many patterns of missing entries each has fewer draws
+        own = hasattr(model, "oddness")
+        density = model._point_density() if own else DrawnDensity(model)
+        self._tails = RowTails(density, _DRAWS, 0, budget=_MOST_DENSITIES)
+
+    def __call__(self, X: Any) -> Array:
+        return np.concatenate([self._tails(block) for block in X.blocks()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,4 +227,4 @@ def rebuilt_of(model: Any) -> Ask | None:
 
 def filled_of(model: Any) -> Ask | None:
     """Rows with their missing entries filled."""
-    return _floats(model.impute) if hasattr(model, "impute") and takes_holes(model) else None
+    return _floats(model.impute) if hasattr(model, "impute") and takes_missing(model) else None

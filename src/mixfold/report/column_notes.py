@@ -1,4 +1,4 @@
-"""What to know about the columns: those that never vary, and one that drowns the others."""
+"""Notes about columns: constant ones, and one whose scale dominates the others."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from mixfold.report.formatting import join_words, share, short
 from mixfold.report.section import Note
 from mixfold.report.subject import Subject
-from mixfold.report.words import listed, share, short
 
 # a column with more of the variance of all leaves little to see of the others
 _MOST = 0.9
@@ -31,7 +31,7 @@ def _constant(subject: Subject) -> list[Note]:
         return []
     one = len(names) == 1
     holds, leave = ("holds", "Leave it out") if one else ("hold", "Leave them out")
-    text = f"{listed(names, _NAMED)} {holds} a single value in all rows, which tells nothing."
+    text = f"{join_words(names, _NAMED)} {holds} a single value in all rows, which tells nothing."
     return [Note(text, leave)]
 
 

@@ -1,4 +1,4 @@
-"""Small pictures as data within the page: PNG files made by hand, grey or signed."""
+"""Rows as small PNG images inside the page, in grey or with signs in colour."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def grey(values: Array, shape: ImageShape, low: float, high: float, alt: str) ->
     return _image(level, values, shape, alt)
 
 
-def signed(values: Array, shape: ImageShape, most: float, alt: str) -> Html:
+def signed_image(values: Array, shape: ImageShape, most: float, alt: str) -> Html:
     """A row as a picture: blue below zero, orange above."""
     part = np.clip(values / (most if most > 0 else 1.0), -1, 1)[:, None]
     ends = np.where(part < 0, _LOW, _HIGH)

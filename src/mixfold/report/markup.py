@@ -57,6 +57,6 @@ def tag(element: str, /, *children: Any, **attributes: Any) -> Html:
     return Html(f"<{head}>{join(children)}</{element}>")
 
 
-def folded(title: str, *children: Any) -> Html:
+def details(title: str, *children: Any) -> Html:
     """Details that a reader opens."""
     return tag("details", tag("summary", title), *children)

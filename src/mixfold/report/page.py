@@ -1,4 +1,4 @@
-"""The whole document: one file that needs nothing else and may fetch nothing."""
+"""The HTML document: all sections, style and script in one file without network access."""
 
 from __future__ import annotations
 

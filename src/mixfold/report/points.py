@@ -1,4 +1,4 @@
-"""The rows of the map: where they are, what they belong to, what a reader may colour them by."""
+"""The points of the map: positions of sampled rows, their groups, columns to colour by."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.engine.sources import open_source
-from mixfold.report.capabilities import axis_word, filled_of, latents_of
+from mixfold.estimators.shell.oddness import oddness_of
+from mixfold.report.capabilities import ODDNESS, axis_word, filled_of, latents_of
+from mixfold.report.formatting import class_names, short
 from mixfold.report.profiles import profiles_of
 from mixfold.report.projection import plane
 from mixfold.report.rows.sample import Sampled
 from mixfold.report.subject import Subject
-from mixfold.report.words import class_names, short
 
-_AXES, _COLUMNS = 6, 24
+_AXES, _COLUMNS, _CODES = 6, 24, 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Points:
     """Rows (n,) of the sample with named axes (n,), and columns to colour by.
 
     ``group`` (n,) numbers ``names``, -1 is none; ``classes`` likewise, if labels were given.
+    Columns have a name, values, and whether these are codes.
     """
 
     rows: Array
@@ -34,7 +36,7 @@ class Points:
     word: str
     classes: tuple[Array, list[str]] | None
     usualness: tuple[str, Array] | None
-    columns: list[tuple[str, Array]]
+    columns: list[tuple[str, Array, bool]]
     X: Any
 
     def __len__(self) -> int:
@@ -45,20 +47,26 @@ def points_of(subject: Subject) -> Points | None:
     """The sample as points; None if a row is no more than one number."""
     look = subject.look
     assert look is not None
-    sampled = _thinned(look.sampled, subject.max_points)
+    sampled = _thin_sample(look.sampled, subject.max_points)
     source = open_source(sampled.X)
     group, names = _groups(subject, source, len(sampled))
     axes, first = _axes(subject, sampled, source, group)
     ask = look.questions.usualness
-    usual = None if ask is None else (look.usualness_name, ask(source))
+    usual = None if ask is None else _usualness(look.usualness_name, ask(source))
     if len(axes) < 2:
         return None
-    columns = [(subject.names[j], _column(sampled.X, j)) for j in _chosen(subject)]
+    columns = [(subject.names[j], _column(sampled.X, j), j in subject.codes)
+               for j in _choose_columns(subject)]  # fmt: skip
     columns = [*_numbers_given(subject, sampled), *columns]
     word = "" if subject.groups is None else subject.groups.word
     labels = _classes(subject, sampled)
     X = sampled.X
     return Points(sampled.rows, axes, first, group, names, word, labels, usual, columns, X)
+
+
+def _usualness(name: str, values: Array) -> tuple[str, Array]:
+    """As it is told: oddness for the logarithm of a tail probability."""
+    return name, oddness_of(values) if name == ODDNESS else values
 
 
 def brief(names: list[str]) -> list[str]:
@@ -67,7 +75,7 @@ def brief(names: list[str]) -> list[str]:
     return [short(n.rpartition(" ")[2] if len(heads) == 1 else n, 20) for n in names]
 
 
-def _thinned(sampled: Sampled, most: int) -> Sampled:
+def _thin_sample(sampled: Sampled, most: int) -> Sampled:
     if len(sampled) <= most:
         return sampled
     return sampled.at(np.linspace(0, len(sampled) - 1, most).astype(int))
@@ -92,7 +100,7 @@ def _classes(subject: Subject, sampled: Sampled) -> tuple[Array, list[str]] | No
     return targets.codes(sampled.y), class_names(targets.classes)
 
 
-def _numbers_given(subject: Subject, sampled: Sampled) -> list[tuple[str, Array]]:
+def _numbers_given(subject: Subject, sampled: Sampled) -> list[tuple[str, Array, bool]]:
     """Targets that are numbers, to colour by."""
     assert subject.look is not None
     targets = subject.look.targets
@@ -100,9 +108,8 @@ def _numbers_given(subject: Subject, sampled: Sampled) -> list[tuple[str, Array]
         return []
     table = targets.floats(sampled.y)
     several = table.shape[1] > 1
-    return [(f"target {j}" if several else "target", table[:, j]) for j in range(table.shape[1])][
-        :4
-    ]
+    names = [f"target {j}" if several else "target" for j in range(table.shape[1])]
+    return [(name, table[:, j], False) for j, name in enumerate(names[:4])]
 
 
 def _axes(
@@ -119,7 +126,8 @@ def _axes(
     own = np.ndim(getattr(subject.model, "loadings_", 0)) == 3  # factors of each component's own
     n_latents = len(axes)
     if sampled.X.shape[1] > 1 and len(sampled) > 2:
-        flat = plane(_filled(subject, sampled, source), group if divided else None, subject.seed)
+        filled = with_indicators(_fill_missing(subject, sampled, source), list(subject.codes))
+        flat = plane(filled, group if divided else None, subject.seed)
         words = (
             _directions(group) if divided else ("principal direction 1", "principal direction 2")
         )
@@ -132,6 +140,18 @@ def _axes(
     return axes, (n_latents, n_latents + 1) if len(axes) >= n_latents + 2 else (0, 1)
 
 
+def with_indicators(X: Any, codes: list[int]) -> Any:
+    """Rows with a column of zeros and ones for each code in place of a column of codes."""
+    if not codes or hasattr(X, "tocsr"):
+        return X
+    rest = np.setdiff1d(np.arange(X.shape[1]), codes)
+    parts = [X[:, rest]]
+    for j in codes:
+        values = np.unique(X[:, j])[:_CODES]
+        parts.append((X[:, [j]] == values).astype(float))
+    return np.hstack(parts)
+
+
 def _directions(group: Array) -> tuple[str, str]:
     """Two groups are apart in one direction; the other is that in which their rows vary most."""
     if len(np.unique(group)) < 3:
@@ -139,7 +159,7 @@ def _directions(group: Array) -> tuple[str, str]:
     return "separating direction 1", "separating direction 2"
 
 
-def _filled(subject: Subject, sampled: Sampled, source: Any) -> Any:
+def _fill_missing(subject: Subject, sampled: Sampled, source: Any) -> Any:
     """Rows without holes: as the model fills them, else by the means of the columns."""
     X = sampled.X
     if hasattr(X, "tocsr"):
@@ -160,12 +180,12 @@ def _whole(X: Any) -> Any:
     return X
 
 
-def _chosen(subject: Subject) -> list[int]:
+def _choose_columns(subject: Subject) -> list[int]:
     """Columns to colour by: those that set groups apart, else those that vary and come first."""
     assert subject.look is not None
     found = profiles_of(subject)
     if found is not None and len(found.means) > 1:
-        score = np.nan_to_num(np.abs(found.apart)).max(axis=0)
+        score = found.information
     else:
         spread = np.nan_to_num(subject.look.columns.deviation)
         score = (spread > 0).astype(float)

@@ -1,13 +1,22 @@
-"""What the columns are like in each group: by the parameters, else by the rows."""
+"""Means, deviations and shares of codes of the columns in each group, by parameters or else rows.
+
+Numbers have means and deviations; codes have shares, since a mean of codes means nothing.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from mixfold.contracts import Array
+from mixfold.estimators.mixtures.category_shares import (
+    information_of_codes,
+    information_of_numbers,
+)
+from mixfold.report.capabilities import Groups
 from mixfold.report.subject import Subject
 
 
@@ -16,6 +25,8 @@ class Profiles:
     """Means and deviations (K, D) of groups, mean and deviation (D,) of all rows.
 
     ``deviations`` is None if nothing is known of it; ``fitted`` if they are the model's own.
+    ``codes`` has the shares (K, C) of columns of codes, whose means mean nothing; ``information``
+    (D,) is the mutual information of a column and the groups, in bits.
     """
 
     means: Array
@@ -23,6 +34,42 @@ class Profiles:
     mean: Array
     deviation: Array
     fitted: bool
+    parts: Array
+    codes: Mapping[int, Array] = field(default_factory=dict)
+
+    @property
+    def information(self) -> Array:
+        """How much a column tells about the group of a row, in bits (D,)."""
+        spread = self.deviation - np.zeros_like(self.means)
+        if self.deviations is not None:
+            spread = np.where(np.isfinite(self.deviations), self.deviations, spread)
+        found = information_of_numbers(self.means, np.maximum(spread, 1e-300), self.parts)
+        for j, shares in self.codes.items():
+            found[j] = information_of_codes(shares, self.parts)
+        return found
+
+    @property
+    def order(self) -> Array:
+        """Columns, those that tell most about the groups first."""
+        return np.argsort(-self.information, kind="stable")
+
+    @property
+    def numbers(self) -> Array:
+        """Which columns are numbers (D,)."""
+        return np.array([j not in self.codes for j in range(self.means.shape[1])], dtype=bool)
+
+    def code_apart(self, i: int, j: int) -> tuple[int, float]:
+        """The code that group i has most beyond all rows, and how far its shares are from theirs.
+
+        The distance is the root of chi-square per row, sqrt(sum (p - q)^2 / q); of two codes it is
+        the difference of their shares in standard deviations, as for numbers.
+        """
+        shares = self.codes[j]
+        together = self.parts @ shares / self.parts.sum()
+        excess = shares[i] - together
+        distance = np.divide(excess**2, together, out=np.zeros_like(excess), where=together > 0)
+        rest = 1 - together.max()
+        return int(np.argmax(excess)), float(np.sqrt(distance.sum())) if rest > 0 else 0.0
 
     @property
     def apart(self) -> Array:
@@ -36,37 +83,56 @@ def profiles_of(subject: Subject) -> Profiles | None:
     groups = subject.groups
     if groups is None or hasattr(subject.model, "topics_"):
         return None
+    found = _numbers_of(subject, groups)
+    if found is None or not subject.codes:
+        return found
+    shown = groups.shown
+    return replace(found, codes={j: shares[shown] for j, shares in subject.codes.items()})
+
+
+def _parts(groups: Groups, subject: Subject) -> Array:
+    """The sizes of the groups in use."""
+    seen = None if subject.look is None else subject.look.groups
+    trained = getattr(subject.model, "class_weight_", None)
+    if trained is not None and len(trained) == len(groups.names):  # not the priors, as given
+        return np.asarray(trained, float)[groups.shown]
+    if groups.weights is not None:
+        return np.asarray(groups.weights[groups.shown], float)
+    if seen is not None and seen.mass.sum() > 0:
+        return np.asarray(seen.mass[groups.shown])
+    return np.ones(len(groups.shown))
+
+
+def _numbers_of(subject: Subject, groups: Groups) -> Profiles | None:
+    """Means and deviations of all columns."""
     own = _centres(subject.model, len(groups.names))
     seen = None if subject.look is None else subject.look.groups
     if own is None and seen is None:
         return None
-    shown = groups.shown
+    shown, parts = groups.shown, _parts(groups, subject)
     if own is None:
         assert seen is not None and subject.look is not None
         columns = subject.look.columns
         return Profiles(seen.means[shown], seen.deviations[shown], columns.mean, columns.deviation,
-                        False)  # fmt: skip
+                        False, parts)  # fmt: skip
     spread = deviations_of(subject.model)
     if spread is None and seen is not None:
         spread = seen.deviations
     spread = None if spread is None else spread[shown]
     if subject.look is not None:
         columns = subject.look.columns
-        return Profiles(own[shown], spread, columns.mean, columns.deviation, True)
-    return _without_rows(own[shown], spread, groups.weights, shown)
+        return Profiles(own[shown], spread, columns.mean, columns.deviation, True, parts)
+    return _without_rows(own[shown], spread, parts)
 
 
-def _without_rows(
-    means: Array, spread: Array | None, weights: Array | None, shown: Array
-) -> Profiles:
+def _without_rows(means: Array, spread: Array | None, parts: Array) -> Profiles:
     """Mean and deviation of all rows as the mixture has them."""
-    parts = np.ones(len(means)) if weights is None else weights[shown]
     parts = parts / parts.sum()
     mean = parts @ means
     variance = parts @ (means - mean) ** 2
     if spread is not None:
         variance = variance + parts @ spread**2
-    return Profiles(means, spread, mean, np.sqrt(variance), True)
+    return Profiles(means, spread, mean, np.sqrt(variance), True, parts)
 
 
 def _centres(model: Any, size: int) -> Array | None:

@@ -1,4 +1,4 @@
-"""Two directions for a picture of rows: those that separate groups, else of most variance."""
+"""Two directions for a map of rows: discriminant axes of groups, else principal axes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def plane(X: Any, groups: Array | None, seed: int) -> Array:
     groups : ndarray of int of shape (n,), optional
     seed : int
     """
-    reduced = _reduced(X, seed)
+    reduced = _principal_coordinates(X, seed)
     if reduced.shape[1] < 2:
         return np.column_stack([reduced, np.zeros((len(reduced), 2 - reduced.shape[1]))])
     if groups is None or len(np.unique(groups)) < 2:
@@ -33,7 +33,7 @@ def plane(X: Any, groups: Array | None, seed: int) -> Array:
     return _separating(reduced, groups)
 
 
-def _reduced(X: Any, seed: int) -> Array:
+def _principal_coordinates(X: Any, seed: int) -> Array:
     """Principal coordinates of the rows, at most so many."""
     if sparse.issparse(X):
         total = np.asarray(X.sum(axis=1), float).ravel()
@@ -88,6 +88,7 @@ def _separating(Z: Array, groups: Array) -> Array:
 def _beside(inner: Array, first: Array) -> Array:
     """The direction of most variance within groups that does not go along with ``first`` there."""
     along = inner @ first
-    slope = inner.T @ along / max(float(along @ along), 1e-300)
+    # of groups that do not vary along it nothing is to be taken away: it has unit variance there
+    slope = inner.T @ along / max(float(along @ along), 0.5 * len(inner))
     best = linalg.svd(inner - np.outer(along, slope), full_matrices=False)[2][0]
     return np.asarray(best - first * (slope @ best))

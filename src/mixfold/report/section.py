@@ -1,4 +1,4 @@
-"""What a page is made of: sections, and notes that a reader should see first."""
+"""The values that a page is made of: sections, and notes at the top."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is reported: a fitted model, and what was seen of the data if there are any."""
+"""The subject of a report: a fitted model and the summary of its rows, if there are any."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+from mixfold.contracts import Array
+from mixfold.estimators.mixtures.category_shares import category_shares
 from mixfold.report.capabilities import Groups, groups_of
+from mixfold.report.formatting import short
 from mixfold.report.images import ImageShape
-from mixfold.report.rows.look import Look
+from mixfold.report.rows.summary import RowSummary
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,7 @@ class Subject:
 
     asked: Any
     model: Any
-    look: Look | None
+    look: RowSummary | None
     image: ImageShape | None
     made: datetime
     seed: int
@@ -39,8 +42,30 @@ class Subject:
         return [str(name) for name in names]
 
     @property
+    def has_topics(self) -> bool:
+        """Whether rows are documents, and columns words."""
+        return hasattr(self.model, "topics_")
+
+    @property
+    def unit(self) -> str:
+        """What a row is called."""
+        return "document" if self.has_topics else "row"
+
+    def row_name(self, row: int) -> str:
+        """``row 17``, counted from zero, or its own name."""
+        assert self.look is not None
+        if self.look.names is None:
+            return f"{self.unit} {row}"
+        return short(self.look.names[row], 40)
+
+    @property
     def kind(self) -> str:
         return type(self.model).__name__
+
+    @cached_property
+    def codes(self) -> dict[int, Array]:
+        """Columns that hold codes, with the probability of each code in each group (K, C)."""
+        return category_shares(self.model)
 
     @cached_property
     def groups(self) -> Groups | None:

@@ -1,4 +1,4 @@
-"""Why a row is odd: how surprising each of its entries is, given the others.
+"""Why a row is unusual: how unlikely each of its entries is, given the others.
 
 Without an entry the log density of a row rises by -log p(entry | the others), its surprise. What
 that is for ordinary rows is subtracted, so that columns in any units, and counts, compare.
@@ -7,14 +7,15 @@ that is for ordinary rows is subtracted, so that columns in any units, and count
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from mixfold.contracts import Array
+from mixfold.contracts import Array, Block
 from mixfold.engine.sources import open_source
-from mixfold.report.capabilities import filled_of, takes_holes
+from mixfold.estimators.shell.oddness import PointDensity, cell_tails, oddness_of
+from mixfold.report.capabilities import filled_of, takes_missing
 from mixfold.report.profiles import profiles_of
 from mixfold.report.subject import Subject
 
@@ -23,6 +24,10 @@ _MOST_ROWS = 40_000
 _ORDINARY = 60
 # surprises below are no reason
 _LEAST = 1.0
+# draws for the oddness of an entry, and of all entries of the oddest rows together
+_DRAWS, _MOST_DRAWS = 400, 400_000
+# entries that are less odd are no reason
+_ODD = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +38,8 @@ class Reason:
     value: float
     expected: float
     strength: float
+    # of the entry given the others of its row; NaN if that is not known
+    oddness: float = float("nan")
 
 
 def reasons_of(subject: Subject) -> list[list[Reason]]:
@@ -43,9 +50,10 @@ def reasons_of(subject: Subject) -> list[list[Reason]]:
     if hasattr(model, "topics_"):
         return _by_counts(subject, X)
     cost = (len(X) + _ORDINARY) * X.shape[1]
-    holes = takes_holes(model) and X.shape[1] > 1 and hasattr(model, "score_samples")
+    holes = takes_missing(model) and X.shape[1] > 1 and hasattr(model, "score_samples")
     if holes and cost <= _MOST_ROWS and look.questions.usualness is not None:
-        return _by_surprise(subject, X, look.questions.usualness)
+        found = _by_surprise(subject, X, lambda rows: np.asarray(model.score_samples(rows), float))
+        return _with_oddness(model, X, found)
     return _by_distance(subject, X)
 
 
@@ -60,11 +68,27 @@ def _by_surprise(
     ordinary[:, np.isnan(ordinary).all(axis=0)] = 0.0  # a column that none of them has
     excess = _surprises(X, score) - np.nanmedian(ordinary, axis=0)
     fill = filled_of(subject.model)
-    expected = np.full(X.shape, np.nan) if fill is None else _expected(X, fill)
+    expected = np.full(X.shape, np.nan) if fill is None else _predict_each_entry(X, fill)
     return [_strongest(excess[i], X[i], expected[i]) for i in range(len(X))]
 
 
-def _left_out(X: Array) -> Array:
+def _with_oddness(model: Any, X: Array, found: list[list[Reason]]) -> list[list[Reason]]:
+    """Reasons with the oddness of their entries, where that does not take long."""
+    density = model._point_density() if hasattr(model, "oddness") else None
+    if not isinstance(density, PointDensity):
+        return found
+    draws = 1 if density.mean is not None else _DRAWS
+    if X.size * draws > _MOST_DRAWS:
+        return found
+    cells = oddness_of(cell_tails(density, draws, 0, Block(X, complete=False)))
+    told = []
+    for i, reasons in enumerate(found):
+        known = [replace(reason, oddness=float(cells[i, reason.column])) for reason in reasons]
+        told.append([reason for reason in known if not reason.oddness < _ODD])
+    return told
+
+
+def _leave_each_entry_out(X: Array) -> Array:
     """Each row once for each column, without that entry: (n * D, D)."""
     n, width = X.shape
     many = np.repeat(X, width, axis=0)
@@ -74,15 +98,15 @@ def _left_out(X: Array) -> Array:
 
 def _surprises(X: Array, score: Callable[[object], Array]) -> Array:
     """-log p(entry | the other entries), (n, D); NaN where there is no entry."""
-    without = score(open_source(_left_out(X))).reshape(X.shape)
+    without = score(open_source(_leave_each_entry_out(X))).reshape(X.shape)
     found = without - score(open_source(X))[:, None]
     return np.where(np.isnan(X), np.nan, found)
 
 
-def _expected(X: Array, fill: Callable[[object], Array]) -> Array:
+def _predict_each_entry(X: Array, fill: Callable[[object], Array]) -> Array:
     """Each entry as expected from the others."""
     n, width = X.shape
-    filled = fill(open_source(_left_out(X)))
+    filled = fill(open_source(_leave_each_entry_out(X)))
     return filled[np.arange(n * width), np.tile(np.arange(width), n)].reshape(n, width)
 
 

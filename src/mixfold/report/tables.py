@@ -1,4 +1,4 @@
-"""Tables that can be read, copied and, where they are wide, moved sideways."""
+"""HTML tables that scroll sideways where they are wide."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array
+from mixfold.report.formatting import short
 from mixfold.report.markup import Html, join, tag
-from mixfold.report.words import short
 
 # steps of the signed and of the plain scale of a heat map; the style sheet colours them
 _STEPS = 5

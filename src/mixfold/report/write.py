@@ -1,4 +1,4 @@
-"""From a model and its rows to a file."""
+"""``write_report``: render a model and its rows to an HTML file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from mixfold.engine.random import seed_from
 from mixfold.report.images import image_shape as shape_of
 from mixfold.report.page import page
-from mixfold.report.rows.look import look_at
+from mixfold.report.rows.summary import summarise_rows
 from mixfold.report.subject import Subject
 
 # a page that can be sent by mail
@@ -77,7 +77,7 @@ def write_report(
     True
     """
     check_is_fitted(model)
-    target = _checked_path(path)
+    target = _check_path(path)
     _check_rows(max_rows)
     if X is None and (y is not None or sample_weight is not None):
         raise ValueError("y and sample_weight speak of rows: give X as well")
@@ -88,16 +88,20 @@ def write_report(
     with warnings.catch_warnings():
         # of rows without entries, say: the page tells it once, and not for each piece
         warnings.simplefilter("ignore", UserWarning)
-        look = None if X is None else look_at(answering, X, y, sample_weight, int(max_rows), seed)
+        look = (
+            None
+            if X is None
+            else summarise_rows(answering, X, y, sample_weight, int(max_rows), seed)
+        )
         subject = Subject(
             model, answering, look, shape, datetime.now(), seed, int(max_rows), origin or {}
         )
-        text = bounded(subject)
+        text = render_within_limit(subject)
     target.write_text(text, encoding="utf-8", newline="\n")
     return target
 
 
-def bounded(subject: Subject) -> str:
+def render_within_limit(subject: Subject) -> str:
     """The page, with fewer points on its map if it would be too large otherwise."""
     text = page(subject)
     while len(text.encode()) >= MOST_BYTES and subject.max_points > 200:
@@ -106,7 +110,7 @@ def bounded(subject: Subject) -> str:
     return text
 
 
-def _checked_path(path: str | os.PathLike[str]) -> Path:
+def _check_path(path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if target.is_dir():
         raise ValueError(

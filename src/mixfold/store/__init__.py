@@ -21,6 +21,7 @@ from mixfold.store.container import (
 )
 from mixfold.store.decode import Decoder, DocumentError, Outline
 from mixfold.store.encode import Encoder
+from mixfold.store.fields import check_finite
 
 __all__ = [
     "ESTIMATORS",
@@ -158,7 +159,8 @@ def load(path: Path) -> Any:
     """The estimator that was saved to ``path``.
 
     The class is one of :data:`ESTIMATORS`, imported when it is needed; its ``_from_state``
-    gets the tree.
+    gets the tree, and its ``_check_answers`` tries the model on a few rows: parts that do not fit
+    each other are found here, not when the model is needed.
 
     Raises
     ------
@@ -175,13 +177,26 @@ def load(path: Path) -> Any:
         )
     # First the class, so that its records are registered when the tree is rebuilt.
     estimator = estimator_class(kind)
-    for inner in described["parameters"].values():  # estimators of which this one is made
+    parameters = described["parameters"]
+    if not isinstance(parameters, dict):
+        raise ModelFileError(path, "its parameters are no table of names and values")
+    for inner in parameters.values():  # estimators of which this one is made
         if isinstance(inner, dict) and inner.get("kind") in ESTIMATORS:
             estimator_class(inner["kind"])
     tree = read(path, kind)
     try:
-        return estimator._from_state(tree)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        check_finite(tree["state"])
+        model = estimator._from_state(tree)
+        model._check_answers()
+        return model
+    except (
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+        ArithmeticError,
+        RuntimeError,
+    ) as error:
         raise ModelFileError(
             path, f"its content is not the state of a {kind} ({type(error).__name__}: {error})"
         ) from error

@@ -1,4 +1,4 @@
-"""Writing a file so that it is there in full or not at all."""
+"""Atomic writing: a file appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
                 temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise _explained(error, path, len(content)) from error
+        raise _write_error(error, path, len(content)) from error
     _flush_folder(target.parent)
 
 
@@ -88,7 +88,7 @@ _REMEDIES = {
 }
 
 
-def _explained(error: OSError, path: str | os.PathLike[str], n_bytes: int) -> ModelWriteError:
+def _write_error(error: OSError, path: str | os.PathLike[str], n_bytes: int) -> ModelWriteError:
     reason = error.strerror or str(error)
     remedy = _REMEDIES.get(error.errno or 0, "choose another place")
     return ModelWriteError(

@@ -17,6 +17,7 @@ import numpy as np
 from mixfold import contracts
 from mixfold.contracts import Array
 from mixfold.store.encode import MAX_DEPTH, MAX_TEXT, OBJECTS
+from mixfold.store.fields import check_fields
 
 SCALARS = {
     name: np.dtype(name)
@@ -100,7 +101,7 @@ class Decoder:
         _require(fits and self._text <= MAX_TEXT, "$text")
         flat = np.empty(len(texts), dtype=object if width == OBJECTS else f"U{width}")
         flat[:] = texts
-        return _shaped(flat, shape)
+        return _reshape(flat, shape)
 
     def _array(self, content: Any, depth: int) -> Any:
         name, dtype, shape, order = _items(content, 4, "$array")
@@ -139,6 +140,7 @@ class Decoder:
         if unknown or missing:
             raise DocumentError(f"{name}: unknown fields {unknown}, missing fields {missing}")
         try:
+            check_fields(cls, values)
             return cls(**values)
         except Exception as error:  # whatever a record's own checks raise
             raise DocumentError(f"{name}: {error}") from error
@@ -190,7 +192,7 @@ def _is_shape(shape: Any) -> bool:
     return isinstance(shape, list) and all(type(n) is int and 0 <= n < 2**62 for n in shape)
 
 
-def _shaped(flat: Array, shape: list[int]) -> Array:
+def _reshape(flat: Array, shape: list[int]) -> Array:
     try:
         return flat.reshape(shape)
     except (ValueError, OverflowError) as error:

@@ -69,17 +69,16 @@ class Encoder:
         }
 
     def _record(self, value: Any, path: tuple[str, ...]) -> dict[str, Any]:
-        name = type(value).__name__
-        known = contracts.RECORDS.get(name)
-        if known is None or type(value) is not known:
+        name = contracts.record_name(type(value))
+        if not contracts.is_record(value):
             raise TypeError(
-                f"{_where(path)}: a value of type {name} cannot be written to a model file; use "
-                "numbers, strings, lists, dicts, arrays, or a dataclass registered with "
-                "mixfold.contracts.record"
+                f"{_where(path)}: a value of type {type(value).__name__} cannot be written to a "
+                "model file; use numbers, strings, lists, dicts, arrays, or a dataclass registered "
+                "with mixfold.contracts.record"
             )
         fields = {
             field.name: self.encode(getattr(value, field.name), (*path, field.name))
-            for field in dataclasses.fields(known)
+            for field in dataclasses.fields(value)
             if field.init
         }
         return {"$record": [name, fields]}

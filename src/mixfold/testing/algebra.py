@@ -1,4 +1,4 @@
-"""Statistics are a commutative monoid: that is what lets blocks be summed in any way."""
+"""Laws of statistics: a commutative monoid, so that blocks can be added in any order."""
 
 from __future__ import annotations
 

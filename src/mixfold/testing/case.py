@@ -1,4 +1,4 @@
-"""A model together with a small table: what most laws are checked on."""
+"""``Case``: a model with a small table, on which most laws are checked."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Case:
         return params
 
 
-def settled(block: Block) -> Block:
+def with_complete_flag(block: Block) -> Block:
     """The block with ``complete`` as its own entries say."""
     values = block.X.data if sparse.issparse(block.X) else block.X
     return replace(block, complete=not np.isnan(values).any())

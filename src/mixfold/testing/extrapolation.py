@@ -1,4 +1,4 @@
-"""What acceleration relies on: coordinates without constraints, true gradients, a metric."""
+"""Laws of acceleration: unconstrained coordinates, correct gradients, a metric."""
 
 from __future__ import annotations
 

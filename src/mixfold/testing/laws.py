@@ -11,7 +11,7 @@ from functools import partial
 from itertools import pairwise
 
 from mixfold.testing.algebra import monoid
-from mixfold.testing.case import Case, settled
+from mixfold.testing.case import Case, with_complete_flag
 from mixfold.testing.extrapolation import coordinates_round_trip, gradient
 from mixfold.testing.rows import (
     block_invariance,
@@ -23,11 +23,13 @@ from mixfold.testing.sampling import sampler_entropy, sampler_moments, sampler_s
 from mixfold.testing.shrinking import shrinks
 from mixfold.testing.steps import monotone, pure, repeatable
 from mixfold.testing.storage import stored_identity
+from mixfold.testing.streams import batches_are_averaged
 from mixfold.testing.transformed import equivariance, missing_column, without_column
 from mixfold.testing.visiting import executor_visits, source_blocks
 
 __all__ = [
     "MODEL_LAWS",
+    "batches_are_averaged",
     "block_invariance",
     "check_model",
     "coordinates_round_trip",
@@ -57,7 +59,7 @@ def statistics_add(case: Case) -> None:
     params, block = case.after(1), case.block
     third = block.n_rows // 3
     cuts = (0, third - 2, 2 * third, block.n_rows)
-    parts = [settled(block.part(a, b)) for a, b in pairwise(cuts)]
+    parts = [with_complete_flag(block.part(a, b)) for a, b in pairwise(cuts)]
     monoid([case.stats(params, part) for part in parts])
 
 

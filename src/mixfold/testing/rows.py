@@ -1,4 +1,4 @@
-"""What statistics owe to rows: any split, any order, weights, repetition, labels."""
+"""Laws of rows: any split, any order, weights, repetition, labels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from mixfold.contracts import Array, Block
-from mixfold.testing.case import Case, settled
+from mixfold.testing.case import Case, with_complete_flag
 from mixfold.testing.compare import require, require_same
 from mixfold.testing.shrinking import shrinks
 
@@ -25,7 +25,7 @@ def block_invariance(case: Case, n_steps: int = 2) -> None:
     step = case.update(params, wanted).params
     rng = np.random.default_rng(case.seed)
     for cuts in _cuts(whole.n_rows, rng):
-        blocks = [settled(whole.part(a, b)) for a, b in pairwise(cuts)]
+        blocks = [with_complete_flag(whole.part(a, b)) for a, b in pairwise(cuts)]
         parts = [case.stats(params, block) for block in blocks]
         for order in (np.arange(len(parts)), rng.permutation(len(parts))):
             total = reduce(lambda a, b: a + b, [parts[i] for i in order])
@@ -51,7 +51,7 @@ def zero_weight_is_absence(case: Case, n_steps: int = 2) -> None:
     if not sparse.issparse(X):
         X = X.copy()
         X[gone] = X[gone][:, ::-1] * 3  # finite, but not what the model has seen
-    with_zeros = settled(replace(block, X=X, weight=weight))
+    with_zeros = with_complete_flag(replace(block, X=X, weight=weight))
     without = _rows(block, np.flatnonzero(~gone))
     _same_lesson("weight zero is absence", case, n_steps, with_zeros, without)
     start_with = replace(case, X=with_zeros.X, weight=weight)
@@ -88,18 +88,18 @@ def labels_clamp(case: Case, n_labels: int, n_steps: int = 2, n_rows: int = 5) -
     unknown = np.full(block.n_rows, -1)
     open_labels = case.stats(params, replace(block, y=unknown))
     require_same("label -1 is no label", open_labels, case.stats(params, block), case.rtol)
-    singles = (settled(block.part(row, row + 1)) for row in range(block.n_rows))
+    singles = (with_complete_flag(block.part(row, row + 1)) for row in range(block.n_rows))
     # a row with nothing observed says nothing, whatever its label
     weighing = (one for one in singles if case.model.total_weight(case.stats(params, one)) > 0)
     for one in islice(weighing, n_rows):
         free = case.objective(params, one)
-        joint = [_labelled(case, params, one, label) for label in range(n_labels)]
+        joint = [_objective_with_label(case, params, one, label) for label in range(n_labels)]
         gap = abs(float(logsumexp(joint)) - free)
         message = f"row {one.start}: labels sum to {logsumexp(joint):.12g}, without one {free:.12g}"
         require(gap <= case.rtol * max(1.0, abs(free)), "labels clamp", message)
 
 
-def _labelled(case: Case, params: Any, one: Block, label: int) -> float:
+def _objective_with_label(case: Case, params: Any, one: Block, label: int) -> float:
     stats = case.stats(params, replace(one, y=np.array([label])))
     entropy = case.model.entropy(stats)
     require(entropy == 0, "labels clamp", f"the entropy of a labelled row is {entropy}")
@@ -115,7 +115,7 @@ def _same_lesson(law: str, case: Case, n_steps: int, one: Block, other: Block) -
 
 
 def _rows(block: Block, index: Array) -> Block:
-    return settled(
+    return with_complete_flag(
         replace(
             block,
             X=block.X[index],

@@ -1,4 +1,4 @@
-"""Is it the right law that a sampler draws from? Oracles for samplers of Bayesian mixtures.
+"""Oracles for samplers of Bayesian mixtures: do they draw from the right distribution?
 
 ``law`` enumerates the partitions of a few rows, and ``agree`` compares draws with it. The joint law
 of rows and unknowns can be simulated in two ways, forwards and by transitions in turn (Geweke
@@ -39,7 +39,9 @@ def pilot_of(X: Array) -> Pilot:
     return Pilot(whole(X), len(X), float(len(X)), seen, low, high)
 
 
-def sampled(family: Any, mixing: Any, pilot: Pilot, n_components: int = 3) -> BayesMixture:
+def mixture_to_sample(
+    family: Any, mixing: Any, pilot: Pilot, n_components: int = 3
+) -> BayesMixture:
     """A mixture to sample from, with the prior that a sample suggests, and that stays."""
     plain = BayesMixture(n_components, family, mixing, inference=Gibbs())
     start: Any = plain.initialise(pilot, np.random.default_rng(0))

@@ -1,4 +1,4 @@
-"""What a fit owes its user: it climbs, and it can be repeated."""
+"""Laws of fits: the objective rises, and a fit can be repeated."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def repeatable(case: Case) -> None:
     require_same("repeatable start", case.start(), case.start())
     params = case.start()
     require_same("repeatable statistics", case.stats(params), case.stats(params))
-    once, again = _fitted(case, 1), _fitted(case, 1)
+    once, again = _fit_case(case, 1), _fit_case(case, 1)
     require_same("repeatable fit", once.params, again.params)
     require_same("repeatable fit", once.trace, again.trace, what="trace")
     # blocks are the same for any number of threads, and so is the tree that adds them
-    threaded = _fitted(case, 2)
+    threaded = _fit_case(case, 2)
     require_same("repeatable on threads", threaded.params, once.params)
 
 
@@ -53,9 +53,9 @@ def pure(case: Case) -> None:
     """A step leaves the table, the parameters and the statistics as they were."""
     params = case.start()
     X = case.X.copy()
-    before = _copied(params)
+    before = _copy_record(params)
     stats = case.stats(params)
-    kept = _copied(stats)
+    kept = _copy_record(stats)
     case.update(params, stats)
     case.model.coordinates(params)
     case.model.derivatives(params, stats)
@@ -66,17 +66,17 @@ def pure(case: Case) -> None:
     require(count == 0, "pure functions", f"{count} entries of the table changed")
 
 
-def _copied(value: Any) -> Any:
+def _copy_record(value: Any) -> Any:
     """The same record with arrays of its own."""
     if isinstance(value, np.ndarray):
         return value.copy()
     names = getattr(value, "__dataclass_fields__", None)
     if names is None:
         return value
-    return replace(value, **{name: _copied(getattr(value, name)) for name in names})
+    return replace(value, **{name: _copy_record(getattr(value, name)) for name in names})
 
 
-def _fitted(case: Case, n_threads: int) -> Fit:
+def _fit_case(case: Case, n_threads: int) -> Fit:
     source = open_source(case.X, weight=case.weight, y=case.y)
     plan = Plan(max_iter=10, n_candidates=2, seed=case.seed)
     return fit(case.model, source, ThreadExecutor(n_threads), plan)

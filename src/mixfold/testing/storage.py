@@ -1,4 +1,4 @@
-"""What is written to a file comes back the same, bit by bit."""
+"""Laws of storage: what is saved is loaded unchanged, bit by bit."""
 
 from __future__ import annotations
 

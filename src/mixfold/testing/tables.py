@@ -1,4 +1,4 @@
-"""Small tables and components to try laws on: lopsided on purpose, so that no error cancels."""
+"""Small asymmetric tables and components for laws, so that errors do not cancel."""
 
 from __future__ import annotations
 

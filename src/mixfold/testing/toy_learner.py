@@ -1,4 +1,4 @@
-"""A learner of mini-batches that can be looked at, interrupted, and told how well it does."""
+"""A small mini-batch learner for tests of training: it can be interrupted or made to fail."""
 
 from __future__ import annotations
 
@@ -50,5 +50,5 @@ class Toy:
             return float(self.scores.pop(0))
         return -float(np.average(((rows.X - state.point) ** 2).sum(axis=1), weights=rows.weight))
 
-    def trouble(self, state: ToyState) -> str:
+    def describe_divergence(self, state: ToyState) -> str:
         return "it hurts" if len(self.positions) >= self.trouble_at > 0 else ""

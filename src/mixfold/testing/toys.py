@@ -1,4 +1,4 @@
-"""Small stand-ins: an executor that can fail on command, a model whose optimum is known."""
+"""Small models and executors for tests: a known optimum, failures on demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must not depend on the units of the columns, or on columns that nobody sees."""
+"""Laws of units: results do not depend on the scale of columns or on unobserved columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from mixfold.contracts import Array, Model
 from mixfold.families.gaussian import GaussianFamily, GaussianParams
 from mixfold.math.frame import Frame
-from mixfold.testing.case import Case, settled
+from mixfold.testing.case import Case, with_complete_flag
 from mixfold.testing.compare import require_same
 from mixfold.testing.shrinking import shrinks
 
@@ -54,7 +54,7 @@ def missing_column(
     X = np.asarray(block.X).copy()
     X[:, column] = np.nan
     hidden = replace(block, X=X, complete=False)
-    others = settled(replace(block, X=np.delete(X, column, axis=1)))
+    others = with_complete_flag(replace(block, X=np.delete(X, column, axis=1)))
     without = replace(case, model=reduced, X=others.X)
     ours, theirs = case.stats(params, hidden), without.stats(rest, others)
     pairs = [

@@ -1,4 +1,4 @@
-"""What sources and executors owe a fit: every row once, in order, whatever the blocks."""
+"""Laws of sources and executors: every row once and in order, whatever the blocks."""
 
 from __future__ import annotations
 

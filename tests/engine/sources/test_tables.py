@@ -110,7 +110,7 @@ def test_text_is_refused_with_an_example_and_a_remedy(
     make: Any, values: list[Any], shown: str
 ) -> None:
     table = make({"x": [1.0, 2.0, 3.0], "size": values})
-    text = f"column 'size' has type .*such as {shown}; it must hold numbers.*columns="
+    text = f"column 'size' has type .*such as {shown}; it must hold numbers.*Leave it out"
     for options in ({}, {"weight": "size"}, {"y": "size"}):
         with pytest.raises(ValueError, match=text):
             open_source(table, **options)

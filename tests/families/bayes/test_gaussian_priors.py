@@ -92,7 +92,7 @@ def test_divergence_is_expected_likelihood_less_evidence(closed: tuple[Any, floa
     trial, missing = closed
     q, X, resp = _fitted(trial, missing)
     family, moments = trial.family, trial.moments(X, resp)
-    likelihood = family.average(moments, family.expected(q))
+    likelihood = family.average(moments, family.expected_reading(q))
     evidence = family.evidence(moments, trial.prior(), trial.frame)
     assert family.kl(q, trial.prior()) == pytest.approx(likelihood - evidence, rel=1e-10)
 
@@ -137,10 +137,10 @@ def test_expected_log_density_against_draws(closed: tuple[Any, float]) -> None:
     trial, missing = closed
     q, _, _ = _fitted(trial, missing)
     family, rows = trial.family, Block(trial.rows(4, missing, seed=5), complete=not missing)
-    got = family.scores(rows, family.expected(q)).log_density
+    got = family.scores(rows, family.expected_reading(q)).log_density
     draws = _draws(family, q, 500)
     _within(np.array([family.scores(rows, family.mode(p)).log_density for p in draws]), got)
-    np.testing.assert_allclose(family.log_density(rows, family.expected(q)), got, rtol=1e-9)
+    np.testing.assert_allclose(family.log_density(rows, family.expected_reading(q)), got, rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS[:2], ids=lambda kind: kind.name)
@@ -152,7 +152,7 @@ def test_expected_log_density_with_holes_by_quadrature(
     trial = trial_of(kind)
     q, _, _ = _fitted(trial)
     family, row = trial.family, trial.rows(1, seed=6)
-    reading = family.expected(q)
+    reading = family.expected_reading(q)
     lacking = row.copy()
     lacking[0, hole] = np.nan
     got = family.scores(Block(lacking, complete=False), reading).log_density[0]
@@ -198,7 +198,7 @@ def test_moments_average_the_log_density(closed: tuple[Any, float]) -> None:
     trial, missing = closed
     q, X, resp = _fitted(trial, missing)
     family, rows = trial.family, Block(X, complete=not missing)
-    for reading in (family.expected(q), family.mode(family.point(q))):
+    for reading in (family.expected_reading(q), family.mode(family.point(q))):
         wanted = float(np.sum(resp * family.scores(rows, reading).log_density))
         assert family.average(trial.moments(X, resp), reading) == pytest.approx(wanted, rel=1e-10)
 
@@ -312,19 +312,19 @@ def test_another_frame_changes_nothing(trial: Any) -> None:
     family, prior, old = trial.family, trial.prior(), trial.frame
     factor = np.full(3, 2.5) if "spherical" in family.name else np.array([2.5, 0.3, 7.0])
     new = Frame(old.origin + 4.0, old.scale * factor)
-    p2 = family.reframed_prior(prior, old, new)
-    q2 = family.reframed_posterior(q, new)
+    p2 = family.change_frame_of_prior(prior, old, new)
+    q2 = family.change_frame_of_posterior(q, new)
     assert family.kl(q2, p2) == pytest.approx(family.kl(q, prior), rel=1e-10)
     point, point2 = family.point(q), family.point(q2)
     assert family.log_prior(point2, p2) == pytest.approx(family.log_prior(point, prior), rel=1e-10)
-    for read in (family.expected, lambda posterior: family.mode(family.point(posterior))):
+    for read in (family.expected_reading, lambda posterior: family.mode(family.point(posterior))):
         np.testing.assert_allclose(
             family.log_density(Block(X), read(q2)), family.log_density(Block(X), read(q)), rtol=1e-9
         )
     np.testing.assert_allclose(
         family.log_predictive(q2, Block(X)), family.log_predictive(q, Block(X)), rtol=1e-9
     )
-    back = family.reframed_prior(p2, new, old)
+    back = family.change_frame_of_prior(p2, new, old)
     np.testing.assert_allclose(back.mean, prior.mean, rtol=1e-12)
     np.testing.assert_allclose(back.scatter, prior.scatter, rtol=1e-12)
 
@@ -403,7 +403,7 @@ def test_components_in_another_order(trial: Any) -> None:
         trial.family.log_predictive(q, Block(X))[:, which],
         rtol=1e-12,
     )
-    expected = trial.family.expected
+    expected = trial.family.expected_reading
     np.testing.assert_allclose(
         trial.family.log_density(Block(X), expected(kept)),
         trial.family.log_density(Block(X), expected(q))[:, which],

@@ -200,7 +200,7 @@ def test_expected_log_density_is_the_average_over_means(missing: float, sparse_r
         points = _sigma_points(mean, covariance)
         each = gaussian_log_density(X, points, np.tile(SIGMA, (len(points), 1, 1)))
         wanted[:, k] = each.mean(axis=1)
-    reading = FAMILY.expected(q)
+    reading = FAMILY.expected_reading(q)
     block = Block(sparse.csr_array(X) if sparse_rows else X, complete=not missing)
     np.testing.assert_allclose(FAMILY.log_density(block, reading), wanted, rtol=1e-10, atol=1e-12)
     scores = FAMILY.scores(block, reading)
@@ -211,7 +211,7 @@ def test_expected_log_density_is_the_average_over_means(missing: float, sparse_r
 def test_average_is_the_sum_over_rows(missing: float) -> None:
     q, X, resp = _posterior(missing)
     moments = _moments(FAMILY, X, resp)
-    for reading in (FAMILY.expected(q), FAMILY.mode(FAMILY.point(q))):
+    for reading in (FAMILY.expected_reading(q), FAMILY.mode(FAMILY.point(q))):
         wanted = float(np.sum(resp * FAMILY.log_density(_block(X), reading)))
         assert FAMILY.average(moments, reading) == pytest.approx(wanted, rel=1e-11)
 
@@ -220,7 +220,7 @@ def test_the_bound_of_one_component_is_the_evidence() -> None:
     X, prior = _rows(9, 0.3), _prior()
     moments = _moments(FAMILY, X, np.ones((9, 1)))
     q = FAMILY.posterior(moments, prior, FRAME)
-    bound = FAMILY.average(moments, FAMILY.expected(q)) - FAMILY.kl(q, prior)
+    bound = FAMILY.average(moments, FAMILY.expected_reading(q)) - FAMILY.kl(q, prior)
     assert bound == pytest.approx(FAMILY.evidence(moments, prior, FRAME), rel=1e-11)
 
 
@@ -239,7 +239,7 @@ def test_the_bound_stays_below_the_enumerated_evidence() -> None:
     for _ in range(100):
         moments = _moments(FAMILY, X, resp)
         q = FAMILY.posterior(moments, prior, FRAME)
-        reading = FAMILY.expected(q)
+        reading = FAMILY.expected_reading(q)
         log_joint = FAMILY.log_density(_block(X), reading) + log_weights
         total = logsumexp(log_joint, axis=1)
         resp = np.exp(log_joint - total[:, None])
@@ -311,7 +311,10 @@ def test_default_prior_follows_the_data() -> None:
 def test_another_frame_changes_nothing() -> None:
     q, X, _ = _posterior()
     prior, other = _prior(), Frame(np.array([-3.0, 4.0, 20.0]), np.array([0.1, 2.0, 7.0]))
-    moved, base = FAMILY.reframed_posterior(q, other), FAMILY.reframed_prior(prior, FRAME, other)
+    moved, base = (
+        FAMILY.change_frame_of_posterior(q, other),
+        FAMILY.change_frame_of_prior(prior, FRAME, other),
+    )
     np.testing.assert_allclose(
         FAMILY.log_predictive(moved, _block(X)), FAMILY.log_predictive(q, _block(X)), rtol=1e-10
     )
@@ -331,9 +334,9 @@ def test_completed_rows_and_conditioning() -> None:
     q, X, _ = _posterior(0.4)
     params = FAMILY.point(q)
     means, covariances = in_data_coordinates(FAMILY, params)
-    reading = FAMILY.expected(q)
+    reading = FAMILY.expected_reading(q)
     scores = FAMILY.scores(_block(X), reading)
-    got = FRAME.leave(FAMILY.completed(scores, reading, 1, None))
+    got = FRAME.leave(FAMILY.complete_rows(scores, reading, 1, None))
     wanted = np.array([conditional_moments(x, means[1], covariances[1])[0] for x in X])
     np.testing.assert_allclose(got, wanted, rtol=1e-10, atol=1e-12)
     _, rest = FAMILY.condition(params, np.array([1]), np.array([0.5]))
@@ -424,9 +427,9 @@ def test_settings_of_another_table() -> None:
 
 def test_the_kernel_reads_expected_densities_as_the_general_route_does() -> None:
     q, _, _ = _posterior()
-    reading, block = FAMILY.expected(q), _block(_rows(30, 0.0, seed=8))
+    reading, block = FAMILY.expected_reading(q), _block(_rows(30, 0.0, seed=8))
     log_weights = np.log([0.2, 0.5, 0.3])
-    result = FAMILY.fused(block, reading, log_weights)
+    result = FAMILY.fused_pass(block, reading, log_weights)
     assert result is not None
     scores = FAMILY.scores(block, reading)
     total = logsumexp(scores.log_density + log_weights, axis=1)

@@ -73,7 +73,9 @@ def test_one_column_is_normal_gamma(kind: type[Any], trial_of: Callable[..., Any
 def _read(trial: Any, posterior: Any, name: str) -> Any:
     family = trial.family
     return (
-        family.expected(posterior) if name == "expected" else family.mode(family.point(posterior))
+        family.expected_reading(posterior)
+        if name == "expected"
+        else family.mode(family.point(posterior))
     )
 
 
@@ -178,7 +180,7 @@ def test_holes_are_filled_as_the_reading_sees_them(
     family = trial.family
     X, resp = trial.rows(10, 0.4, seed=2), trial.shares(10)
     X, resp = X[~np.isnan(X).all(axis=1)], resp[~np.isnan(X).all(axis=1)]
-    reading = family.expected(q)
+    reading = family.expected_reading(q)
     moments = family.moments(family.scores(Block(X, complete=False), reading), resp, reading)
     got = family.posterior(moments, trial.prior(), trial.frame)
     means, covariances = in_data_coordinates(family, family.point(q))

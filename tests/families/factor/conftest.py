@@ -54,7 +54,7 @@ def _typical(
     if family.loadings.tied:
         loadings = np.repeat(loadings[:1], n_components, axis=0)
     shape = (n_components, n_features)
-    psi = family.noise.reduced(noise * rng.uniform(0.2, 2.0, shape))
+    psi = family.noise.drop_copies(noise * rng.uniform(0.2, 2.0, shape))
     origin = 10 * rng.normal(size=n_features) if origin is None else origin
     scale = rng.uniform(0.5, 3.0, n_features)
     if not family.scales_columns:

@@ -50,7 +50,7 @@ TABLES = _tables()
 def test_awkward_tables_are_climbed(family: FactorFamily, what: str, floor: float) -> None:
     """Every number stays finite, no step goes down, and the noise keeps its floor."""
     X = TABLES[what]
-    family = replace(family, factors=(2,), floor=floor, holes=bool(np.isnan(X).any()))
+    family = replace(family, factors=(2,), floor=floor, has_missing=bool(np.isnan(X).any()))
     case = Case(Mixture(2, family), X)
     # noise of 1e-12 leaves four digits of a likelihood that is a thousand
     laws.monotone(case, n_steps=7, slack=1e-9 if floor == 1e-6 else 1e-6)
@@ -81,7 +81,7 @@ def test_a_constant_column_has_no_loadings() -> None:
 
 def test_an_entry_that_a_component_never_sees_is_that_of_the_others() -> None:
     case = Case(
-        Mixture(2, FactorFamily(factors=(1,), holes=True)),
+        Mixture(2, FactorFamily(factors=(1,), has_missing=True)),
         TABLES["a column that one component never sees"],
     )
     parts = case.after(5).components
@@ -176,7 +176,7 @@ def test_a_component_that_keeps_losing_its_rows_is_dropped(family: FactorFamily)
     two = Mixture(2, replace(family, factors=(2,)))
     rest = MixtureParams(
         update.params.weights[[0, 2]],
-        family.keep(update.params.components, np.array([0, 2])),
+        family.select(update.params.components, np.array([0, 2])),
     )
     alone = two.expect(two.prepare(rest), Block(case.X), KEYS)
     assert alone.log_likelihood == pytest.approx(stats.log_likelihood, rel=1e-11)

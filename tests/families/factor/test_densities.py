@@ -55,7 +55,7 @@ def test_against_scipy(
 
 
 def test_sparse_rows(family: FactorFamily, missing: bool, typical: Any, dense: Any) -> None:
-    family = replace(family, holes=missing)
+    family = replace(family, has_missing=missing)
     params = typical(family, K, D, origin=np.zeros(D))
     rng = np.random.default_rng(2)
     X = np.where(rng.random((40, D)) < 0.6, 0.0, rng.normal(size=(40, D)))
@@ -121,7 +121,7 @@ def test_the_fast_route_is_the_general_one(
     y = rng.integers(-1, K, n) if sides else None
     weight = np.where(rng.random(n) < 0.2, 0.0, rng.uniform(0.2, 3, n)) if sides else None
     block = Block(_rows(params, False, dtype, n), 0, y, weight)
-    result = family.fused(block, family.mode(params), LOG_WEIGHTS)
+    result = family.fused_pass(block, family.mode(params), LOG_WEIGHTS)
     assert result is not None
     moments, sums = result
     wanted, total, entropy, all_weight = _general(family, block, params)
@@ -148,7 +148,7 @@ def test_sparse_rows_are_summed_as_dense_ones(
     y, weight = rng.integers(-1, K, n), rng.uniform(0.2, 3, n)
     reading = family.mode(params)
     ours, theirs = (
-        family.fused(Block(rows, 0, y, weight), reading, LOG_WEIGHTS)
+        family.fused_pass(Block(rows, 0, y, weight), reading, LOG_WEIGHTS)
         for rows in (sparse.csr_array(X), X)
     )
     assert ours is not None and theirs is not None
@@ -166,8 +166,8 @@ def test_sparse_rows_far_from_zero_are_not_summed_about_it(typical: Any) -> None
     params = typical(family, K, D, origin=np.full(D, 1e6))
     X = params.frame.leave(np.random.default_rng(0).normal(size=(20, D)))
     reading, rows = family.mode(params), Block(sparse.csr_array(X))
-    assert family.fused(rows, reading, LOG_WEIGHTS) is None
-    assert family.fused(Block(X), reading, LOG_WEIGHTS) is not None
+    assert family.fused_pass(rows, reading, LOG_WEIGHTS) is None
+    assert family.fused_pass(Block(X), reading, LOG_WEIGHTS) is not None
     np.testing.assert_allclose(
         family.log_density(rows, reading), family.log_density(Block(X), reading), rtol=1e-8
     )
@@ -176,7 +176,7 @@ def test_sparse_rows_far_from_zero_are_not_summed_about_it(typical: Any) -> None
 def test_missing_entries_leave_the_fast_route(family: FactorFamily, typical: Any) -> None:
     params = typical(family, K, D)
     block = Block(_rows(params, True), complete=False)
-    assert family.fused(block, family.mode(params), LOG_WEIGHTS) is None
+    assert family.fused_pass(block, family.mode(params), LOG_WEIGHTS) is None
 
 
 def test_missing_entries_need_to_be_announced(family: FactorFamily, typical: Any) -> None:
@@ -197,7 +197,7 @@ def test_the_guard_switches_once_at_its_limit(family: FactorFamily, typical: Any
         params = typical(family, K, D, noise=noise)
         reading = family.mode(params)
         over = reading.amplification > AMPLIFICATION_LIMIT
-        result = family.fused(Block(_rows(params, False)), reading, LOG_WEIGHTS)
+        result = family.fused_pass(Block(_rows(params, False)), reading, LOG_WEIGHTS)
         assert (result is None) == over
         switched.append(over)
     assert switched == sorted(switched) and not switched[0] and switched[-1]
@@ -208,7 +208,7 @@ def test_one_bad_component_is_enough_for_the_guard(family: FactorFamily, typical
     means = params.means.copy()
     means[1] = 1e5
     reading = family.mode(replace(params, means=means))
-    assert family.fused(Block(_rows(params, False)), reading, LOG_WEIGHTS) is None
+    assert family.fused_pass(Block(_rows(params, False)), reading, LOG_WEIGHTS) is None
 
 
 def test_single_precision_needs_better_conditioning(typical: Any) -> None:
@@ -298,10 +298,10 @@ def test_rows_too_far_to_be_squared_are_impossible(family: FactorFamily, typical
     np.testing.assert_allclose(got[[0, 3]], alone, rtol=1e-12)
 
 
-@pytest.mark.parametrize("holes", [False, True], ids=["complete", "with NaN"])
-def test_offset_changes_nothing(family: FactorFamily, holes: bool) -> None:
-    family = replace(family, holes=holes)
-    X = clustered_table(100, D, K, missing=0.1 if holes else 0.0, seed=2)
+@pytest.mark.parametrize("has_missing", [False, True], ids=["complete", "with NaN"])
+def test_offset_changes_nothing(family: FactorFamily, has_missing: bool) -> None:
+    family = replace(family, has_missing=has_missing)
+    X = clustered_table(100, D, K, missing=0.1 if has_missing else 0.0, seed=2)
     X = np.round(X * 2**18) / 2**18  # so that 1e8 can be added without rounding
     resp = np.random.default_rng(0).dirichlet(np.ones(K), 100)
     near, far = (_after_steps(family, X + offset, resp, 6) for offset in (0.0, 1e8))

@@ -58,7 +58,7 @@ def test_without_factors_every_step_is_that_of_a_gaussian_mixture(
 ) -> None:
     X = clustered_table(90, D, K, missing=missing)
     block = Block(X, complete=not missing, weight=np.linspace(0.5, 2, 90))
-    family = FactorFamily(factors=(0,), noise=noise, holes=bool(missing), expand=expand)
+    family = FactorFamily(factors=(0,), noise=noise, has_missing=bool(missing), expand=expand)
     other = GAUSSIAN[kind]()
     frame = other.frame(X, np.ones(90))
     theirs = other.from_sample(
@@ -141,8 +141,10 @@ def test_isotropic_noise_has_the_statistics_of_equal_diagonal_noise(typical: Any
 
 def test_tied_loadings_of_one_component_are_its_own() -> None:
     X = clustered_table(80, D, K, missing=0.1)
-    a = _fitted(FactorFamily(factors=(1,), holes=True), X, max_iter=5)
-    b = _fitted(FactorFamily(factors=(1,), holes=True, loadings=TiedLoadings()), X, max_iter=5)
+    a = _fitted(FactorFamily(factors=(1,), has_missing=True), X, max_iter=5)
+    b = _fitted(
+        FactorFamily(factors=(1,), has_missing=True, loadings=TiedLoadings()), X, max_iter=5
+    )
     np.testing.assert_allclose(a.trace, b.trace, rtol=1e-10)
 
 
@@ -176,7 +178,7 @@ def test_em_arrives_at_the_closed_form_of_ppca(d: int, center: bool) -> None:
     np.testing.assert_allclose(ours.frame.leave(ours.means)[0], spectrum.mean, atol=1e-7)
     # and stays there
     model = Mixture(1, family)
-    reframed = family.reframed(exact, ours.frame)
+    reframed = family.change_frame(exact, ours.frame)
     again, value = _step(model, MixtureParams(np.ones(1), reframed), Block(X))
     assert value == pytest.approx(wanted, rel=1e-12)
     gram = again.components.loadings[0] @ again.components.loadings[0].T
@@ -266,7 +268,9 @@ def test_em_with_missing_entries_arrives_at_the_maximum(isotropic: bool) -> None
         best = max(best, -minimize(lambda v: -observed(*parts(v)), v, method="BFGS").fun)
     noise = IsotropicNoise() if isotropic else DiagonalNoise()
     for expand in (True, False):
-        result = _fitted(FactorFamily(factors=(1,), noise=noise, holes=True, expand=expand), X)
+        result = _fitted(
+            FactorFamily(factors=(1,), noise=noise, has_missing=True, expand=expand), X
+        )
         assert result.objective == pytest.approx(best, abs=1e-5)
         p = result.params.components
         scale = np.outer(p.frame.scale, p.frame.scale)
@@ -278,7 +282,7 @@ def test_em_with_missing_entries_arrives_at_the_maximum(isotropic: bool) -> None
 
 def test_enough_factors_make_any_gaussian(typical: Any) -> None:
     """With missing entries too, the likelihood is that of a full covariance."""
-    family = FactorFamily(factors=(D - 1,), holes=True)
+    family = FactorFamily(factors=(D - 1,), has_missing=True)
     params = typical(family, K, D, origin=np.zeros(D))
     W = params.loadings
     scatter = W @ np.swapaxes(W, 1, 2) + params.noise[:, :, None] * np.eye(D)
@@ -305,7 +309,9 @@ def test_a_fit_to_holes_that_hide_nothing_is_a_fit_without_holes(family: FactorF
     for _ in range(3):
         a, value = _step(Mixture(K, family), a, Block(X))
         # not known to be complete: the other route
-        b, wanted = _step(Mixture(K, replace(family, holes=True)), b, Block(X, complete=False))
+        b, wanted = _step(
+            Mixture(K, replace(family, has_missing=True)), b, Block(X, complete=False)
+        )
         assert value == pytest.approx(wanted, rel=1e-11)
         np.testing.assert_allclose(a.components.loadings, b.components.loadings, atol=1e-8)
         np.testing.assert_allclose(a.components.noise, b.components.noise, rtol=1e-8)

@@ -39,7 +39,7 @@ def _case(family: FactorFamily, missing: bool, dtype: Any = np.float64, n: int =
     rng = np.random.default_rng(5)
     y = np.where(rng.random(n) < 0.1, 1, -1)  # the other components start at random
     rtol = 1e-10 if dtype is np.float64 else 1e-4
-    model = Mixture(K, replace(family, holes=missing))
+    model = Mixture(K, replace(family, has_missing=missing))
     return Case(model, X, rng.uniform(0.5, 2, n), y, rtol=rtol)
 
 
@@ -104,7 +104,7 @@ def test_units_of_the_columns_do_not_matter(
 @pytest.mark.parametrize("column", [0, D - 1])
 def test_a_missing_column_is_no_column(family: FactorFamily, missing: bool, column: int) -> None:
     case = _case(family, missing)
-    case = replace(case, model=Mixture(K, replace(family, holes=True)))
+    case = replace(case, model=Mixture(K, replace(family, has_missing=True)))
     params = case.after(2)
     old: FactorParams = params.components
     rest = FactorParams(

@@ -41,7 +41,7 @@ def test_posteriors_of_the_latents(
     params = typical(family, K, D, noise=noise)
     X = _rows(params, missing)
     reading = family.mode(params)
-    assert (family.fused(Block(np.zeros((1, D))), reading, np.zeros(K)) is None) == (noise < 1)
+    assert (family.fused_pass(Block(np.zeros((1, D))), reading, np.zeros(K)) is None) == (noise < 1)
     posterior = family.posterior(Block(X, complete=not missing), reading, True)
     assert posterior.covariances.shape == ((25, K, 2, 2) if missing else (K, 2, 2))
     for n, x in enumerate(X):
@@ -75,7 +75,7 @@ def test_rows_completed_with_conditional_means(
     reading = family.mode(params)
     scores = family.scores(Block(X, complete=False), reading)
     for k in range(K):
-        got = params.frame.leave(family.completed(scores, reading, k, None))
+        got = params.frame.leave(family.complete_rows(scores, reading, k, None))
         wanted = np.array([conditional_moments(x, means[k], covariances[k])[0] for x in X])
         np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9)
 
@@ -91,8 +91,10 @@ def test_rows_completed_with_draws(family: FactorFamily, typical: Any, dense: An
         x[gaps] = np.nan
         filled, left = conditional_moments(x, means[k], covariances[k])
         scores = family.scores(Block(np.tile(x, (size, 1)), complete=False), reading)
-        drawn = params.frame.leave(family.completed(scores, reading, k, np.eye(size)))
-        middle = params.frame.leave(family.completed(scores, reading, k, np.zeros((size, size))))
+        drawn = params.frame.leave(family.complete_rows(scores, reading, k, np.eye(size)))
+        middle = params.frame.leave(
+            family.complete_rows(scores, reading, k, np.zeros((size, size)))
+        )
         np.testing.assert_allclose(middle, np.tile(filled, (size, 1)), rtol=1e-10)
         image = drawn - filled
         np.testing.assert_allclose(image.T @ image, left, atol=1e-10)
@@ -103,7 +105,7 @@ def test_complete_rows_are_left_as_they_are(family: FactorFamily, typical: Any) 
     X, reading = _rows(params, False), family.mode(params)
     scores = family.scores(Block(X), reading)
     for normals in (None, np.ones((25, family.normals_per_row(D)))):
-        got = family.completed(scores, reading, 1, normals)
+        got = family.complete_rows(scores, reading, 1, normals)
         np.testing.assert_array_equal(got, params.frame.enter(X))
 
 
@@ -112,7 +114,7 @@ def test_rows_are_completed_without_factors_too(typical: Any, dense: Any) -> Non
     params = typical(family, K, D)
     X, reading = _rows(params, True), family.mode(params)
     scores = family.scores(Block(X, complete=False), reading)
-    got = params.frame.leave(family.completed(scores, reading, 2, np.zeros((25, D))))
+    got = params.frame.leave(family.complete_rows(scores, reading, 2, np.zeros((25, D))))
     np.testing.assert_allclose(got, np.where(np.isnan(X), dense(params)[0][2], X), rtol=1e-12)
 
 

@@ -21,13 +21,13 @@ K, D, N = 3, 4, 40
 
 
 @pytest.fixture(params=[False, True], ids=["complete", "with NaN"])
-def holes(request: pytest.FixtureRequest) -> bool:
+def has_missing(request: pytest.FixtureRequest) -> bool:
     return bool(request.param)
 
 
 @pytest.fixture
-def kind(family: FactorFamily, holes: bool) -> FactorFamily:
-    return replace(family, holes=holes)
+def kind(family: FactorFamily, has_missing: bool) -> FactorFamily:
+    return replace(family, has_missing=has_missing)
 
 
 @pytest.fixture
@@ -38,8 +38,8 @@ def start(kind: FactorFamily, typical: Any) -> FactorParams:
 
 
 @pytest.fixture
-def X(holes: bool) -> np.ndarray:
-    X = clustered_table(N, D, K, missing=0.25 if holes else 0.0, seed=1)
+def X(has_missing: bool) -> np.ndarray:
+    X = clustered_table(N, D, K, missing=0.25 if has_missing else 0.0, seed=1)
     return (X - np.nanmean(X, axis=0)) / np.nanstd(X, axis=0)
 
 
@@ -231,9 +231,9 @@ def test_without_holes_the_means_are_those_of_the_rows(
 
 
 def test_factors_that_a_component_lacks_stay_away(
-    typical: Any, X: np.ndarray, holes: bool, resp: np.ndarray
+    typical: Any, X: np.ndarray, has_missing: bool, resp: np.ndarray
 ) -> None:
-    family = FactorFamily(factors=(2, 0, 1), holes=holes)
+    family = FactorFamily(factors=(2, 0, 1), has_missing=has_missing)
     start = typical(family, K, D, seed=2)
     params = start
     for _ in range(3):
@@ -258,7 +258,7 @@ def test_floor(family: FactorFamily, typical: Any) -> None:
     np.testing.assert_array_equal(params.noise, 0.25)
     np.testing.assert_allclose(params.means, X[::20], atol=1e-9)
     assert np.abs(params.loadings).max() < 0.1
-    words = floored.floor_words(2)
+    words = floored.floor_message(2)
     assert "component 2" in words and "floor of 0.25" in words and "Heywood" in words
 
 
@@ -276,7 +276,7 @@ def test_a_component_without_rows_stays(
     assert not touched[1] and np.isfinite(kind.coordinates(params)).all()
     # the others do not notice
     two = replace(kind, factors=(2,))
-    kept = kind.keep(start, np.array([0, 2]))
+    kept = kind.select(start, np.array([0, 2]))
     alone, _ = two.estimate(_sums(two, X, kept, resp[:, [0, 2]]), kept)
     np.testing.assert_allclose(params.loadings[[0, 2]], alone.loadings, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(params.noise[[0, 2]], alone.noise, rtol=1e-9)
@@ -306,7 +306,7 @@ def test_means_that_are_fixed_are_not_placed(typical: Any) -> None:
 
 def test_keep_drops_the_other_components(family: FactorFamily, typical: Any, dense: Any) -> None:
     params = typical(family, K, D)
-    kept = family.keep(params, np.array([2, 0]))
+    kept = family.select(params, np.array([2, 0]))
     for ours, theirs in zip(dense(kept), dense(params), strict=True):
         np.testing.assert_array_equal(ours, theirs[[2, 0]])
 
@@ -316,7 +316,7 @@ def test_other_frames_hold_the_same_components(
 ) -> None:
     params = typical(family, K, D)
     scale = np.array([0.1, 3.0, 7.0, 1.0]) if family.scales_columns else np.full(D, 0.3)
-    other = family.reframed(params, Frame(np.array([1.0, -5, 100, 0]), scale))
+    other = family.change_frame(params, Frame(np.array([1.0, -5, 100, 0]), scale))
     np.testing.assert_array_equal(other.frame.scale, scale)
     for ours, theirs in zip(dense(other), dense(params), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
@@ -334,7 +334,7 @@ def test_start_of_well_told_components_is_close_to_them(family: FactorFamily, ty
     U = truth.frame.enter(family.sample(truth, labels, normals))
     got = family.from_sample(truth.frame, U, np.eye(K)[labels])
     np.testing.assert_allclose(got.means, truth.means, atol=0.3)
-    ratio = family.noise.reduced(got.noise) / family.noise.reduced(truth.noise)
+    ratio = family.noise.drop_copies(got.noise) / family.noise.drop_copies(truth.noise)
     assert ratio.min() > 0.1 and ratio.max() < 10
     for k, d in enumerate(np.resize(family.factors, K)):
         assert not got.loadings[k, :, d:].any()

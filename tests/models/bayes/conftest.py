@@ -18,7 +18,7 @@ from mixfold.families.bayes.normal_gamma import (
 )
 from mixfold.families.bayes.normal_wishart import BayesFull, BayesTied
 from mixfold.families.conjugate import ConjugateFamily
-from mixfold.families.linear import (
+from mixfold.families.exponential import (
     Bernoulli,
     Binomial,
     Categorical,
@@ -34,6 +34,7 @@ from mixfold.mixing.free import FreeWeights
 from mixfold.mixing.protocol import Mixing
 from mixfold.mixing.sticks import StickBreaking
 from mixfold.testing.tables import clustered_table
+from tests.families.exponential.examples import EXAMPLES, Example, rows_of
 
 Table = Callable[[int, float], Array]
 
@@ -92,9 +93,22 @@ FAMILIES: dict[str, tuple[ConjugateFamily, Table]] = {
     "multinomial": (Multinomial(), lambda n, missing: _counts(n)),
     "product": (_PRODUCT, _mixed),
 }
-# families whose evidence has a closed form where rows lack entries
+
+
+def _example_table(example: Example) -> Table:
+    def rows(n: int, missing: float) -> Array:
+        return _holed(rows_of(example, n, 3, np.random.default_rng(0)), missing)
+
+    return rows
+
+
+for _name, _example in EXAMPLES.items():
+    if isinstance(_example.plain, ConjugateFamily):
+        FAMILIES.setdefault(_name, (_example.plain, _example_table(_example)))
+# families whose evidence has a closed form, and those that have one where rows lack entries
+CLOSED = [name for name, (family, _) in FAMILIES.items() if "draw" in family.readings]
 CLOSED_WITH_HOLES = [
-    name for name in FAMILIES if name not in ("full", "tied", "product", "multinomial")
+    name for name in CLOSED if FAMILIES[name][0].takes_missing and not FAMILIES[name][0].augments
 ]
 
 MIXINGS: dict[str, Callable[[int], Mixing[Any]]] = {
@@ -122,7 +136,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Arguments of these names stand for every family, and for every prior of the weights."""
     names = {
         "family_name": list(FAMILIES),
-        "closed_name": [*FAMILIES, *(f"{name} with NaN" for name in CLOSED_WITH_HOLES)],
+        "closed_name": [*CLOSED, *(f"{name} with NaN" for name in CLOSED_WITH_HOLES)],
+        "drawn_name": CLOSED,
         "mixing_name": list(MIXINGS),
     }
     for argument, values in names.items():

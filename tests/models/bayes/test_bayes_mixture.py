@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import product
 from typing import Any
 
@@ -168,14 +168,14 @@ def test_bound_with_holes_is_below_the_evidence(name: str, conjugate: Any) -> No
     case = Case(_model(family, SymmetricDirichlet(1.0), 1), X)
     start = case.start()
     frame = start.components.frame
-    holes = np.linspace(-15, 15, 241) * X[:, 0].std() + X[:, 0].mean()
+    has_missing = np.linspace(-15, 15, 241) * X[:, 0].std() + X[:, 0].mean()
     logs = []
-    for hole in holes:
+    for hole in has_missing:
         filled = X.copy()
         filled[1, 0] = hole
         moments = _moments(replace(case, X=filled), start, (0,) * 4)
         logs.append(family.evidence(moments, start.prior, frame))
-    exact = float(logsumexp(logs) + np.log(holes[1] - holes[0]))
+    exact = float(logsumexp(logs) + np.log(has_missing[1] - has_missing[0]))
     holed = X.copy()
     holed[1, 0] = np.nan
     lacking = replace(case, X=holed)
@@ -201,10 +201,10 @@ def test_no_step_lowers_the_objective(
     y = np.where(rng.random(40) < 0.1, rng.integers(0, 3, 40), -1)
     weight = rng.uniform(0.3, 2, 40)
     # holes go by another route than complete rows, which has nothing to do with the weights
-    for holes in [0.0, 0.2] if mixing_name == "dirichlet" else [0.0]:
+    for has_missing in [0.0, 0.2] if mixing_name == "dirichlet" else [0.0]:
         for learn in [False, True] if inference == "vb" else [False]:
             model = _model(family, mixings[mixing_name](3), 3, inference, learn_prior=learn)
-            laws.monotone(Case(model, table(40, holes), weight, y), 10)
+            laws.monotone(Case(model, table(40, has_missing), weight, y), 10)
 
 
 class Packed(BayesMixture):
@@ -216,7 +216,7 @@ class Packed(BayesMixture):
 
 def _law(law: str, family: Any, table: Any, mixing: Any, inference: str) -> None:
     plain = _model(family, mixing, 3, inference)
-    model = Packed(**{f: getattr(plain, f) for f in plain.__dataclass_fields__})
+    model = Packed(**{f.name: getattr(plain, f.name) for f in fields(plain)})
     X = table(40, 0.15)
     weight = np.random.default_rng(4).uniform(0.3, 2, 40)
     laws.MODEL_LAWS[law](Case(model, X, weight, np.where(X[:, 0] > 3, 1, -1)))
@@ -252,14 +252,14 @@ def test_weights_repeat_rows_in_the_bound(family_name: str, conjugate: Any) -> N
 
 
 @inferences
-@pytest.mark.parametrize("holes", [0.0, 0.2], ids=["complete", "with NaN"])
+@pytest.mark.parametrize("has_missing", [0.0, 0.2], ids=["complete", "with NaN"])
 def test_free_energy_is_the_objective_with_responsibilities_of_its_own(
-    family_name: str, inference: str, holes: float, conjugate: Any
+    family_name: str, inference: str, has_missing: float, conjugate: Any
 ) -> None:
     """Equal right after the E step, and between two objectives after the M step."""
     family, table = conjugate[family_name]
     model = _model(family, StickBreaking(1.0), 3, inference)
-    case = Case(model, table(40, holes), np.linspace(0.5, 2, 40))
+    case = Case(model, table(40, has_missing), np.linspace(0.5, 2, 40))
     params = case.after(2)
     stats = case.stats(params)
     before = model.objective(params, stats)
@@ -295,7 +295,7 @@ def test_order_of_components_is_a_matter_of_taste(family_name: str, conjugate: A
         case = Case(_model(family, mixing, 3), table(40, 0.1))
         params = case.after(3)
         model: Any = case.model
-        other = model.ordered(params, np.array([2, 0, 1]))
+        other = model.permute_components(params, np.array([2, 0, 1]))
         assert case.objective(other) == pytest.approx(case.objective(params), rel=1e-11)
         np.testing.assert_allclose(other.weights, params.weights[[2, 0, 1]], rtol=1e-12)
         np.testing.assert_allclose(
@@ -311,7 +311,7 @@ def test_fixed_weights_keep_their_components(conjugate: Any) -> None:
     family, table = conjugate["full"]
     case = Case(_model(family, FixedWeights([0.2, 0.3, 0.5]), 3), table(40, 0.0))
     params = case.after(2)
-    assert case.model.ordered(params, np.array([2, 0, 1])) is params  # type: ignore[attr-defined]
+    assert case.model.permute_components(params, np.array([2, 0, 1])) is params  # type: ignore[attr-defined]
     np.testing.assert_array_equal(params.weights, [0.2, 0.3, 0.5])
 
 
@@ -335,32 +335,32 @@ def test_labels_clamp(family_name: str, inference: str, conjugate: Any) -> None:
 # ------------------------------------------------ sampling
 
 
-def test_a_sweep_gives_each_row_to_one_component(family_name: str, conjugate: Any) -> None:
-    family, table = conjugate[family_name]
+def test_a_sweep_gives_each_row_to_one_component(drawn_name: str, conjugate: Any) -> None:
+    family, table = conjugate[drawn_name]
     case = Case(_model(family, SymmetricDirichlet(1.0), 3, "gibbs"), table(40, 0.1))
     params = case.after(2)
     model: Any = case.model
     reading, block = model.prepare(params), case.block
     stats = model.expect(reading, block, case.keys)
-    drawn = model.assigned(reading, block, case.keys)
+    drawn = model.draw_assignments(reading, block, case.keys)
     empty = np.isnan(block.X).all(axis=1)
     np.testing.assert_array_equal(stats.counts, _counted(tuple(drawn[~empty]), 3))
     known = model.expect(reading, replace(block, y=np.full(40, 1)), case.keys)
     assert known.counts[1] == (~empty).sum()
-    traced = model.traced(params, stats)
+    traced = model.summarise_sweep(params, stats)
     assert traced.shape == (len(TRACES),) and np.isfinite(traced).all()
     assert traced[1] == (stats.counts > 0).sum()
     shares = stats.counts / stats.counts.sum()
     assert traced[3] == shares.max()
     other = RowKeys(case.seed, 1)
-    assert not np.array_equal(model.assigned(reading, block, other), drawn)
+    assert not np.array_equal(model.draw_assignments(reading, block, other), drawn)
 
 
-def test_draws_do_not_depend_on_blocks(family_name: str, conjugate: Any) -> None:
-    family, table = conjugate[family_name]
+def test_draws_do_not_depend_on_blocks(drawn_name: str, conjugate: Any) -> None:
+    family, table = conjugate[drawn_name]
     case = Case(_model(family, SymmetricDirichlet(1.0), 3, "gibbs"), table(40, 0.15))
     laws.block_invariance(case, 1)
-    if family_name in ("full", "product"):
+    if drawn_name in ("full", "product"):
         laws.repeatable(case)
 
 
@@ -421,12 +421,12 @@ def test_another_frame_changes_nothing(family_name: str, conjugate: Any) -> None
     params = case.after(2)
     model: Any = case.model
     other = Case(model, table(60, 0.0)).pilot()
-    moved = model.reframed(params, other)
+    moved = model.change_frame(params, other)
     assert case.objective(moved) == pytest.approx(case.objective(params), rel=1e-10)
 
 
 def test_mistakes(conjugate: Any) -> None:
-    with pytest.raises(ValueError, match="'full' offers the readings mode; inference 'vb' needs"):
+    with pytest.raises(ValueError, match=r"'full' has no conjugate prior.*use Mixture"):
         BayesMixture(2, FullGaussian())
     with pytest.raises(ValueError, match=r"cannot be learned from one component.*n_components"):
         BayesMixture(1, BayesFull(), learn_prior=True)

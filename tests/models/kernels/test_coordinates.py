@@ -55,7 +55,7 @@ def test_a_row_that_weighs_more_is_one_that_is_repeated() -> None:
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: type(k).__name__)
 def test_landmarks_that_are_all_rows_give_all_products(kernel: Kernel) -> None:
-    found = coordinates.sampled_map(kernel, X)
+    found = coordinates.nystroem_map(kernel, X)
     np.testing.assert_allclose(found(X) @ found(X).T, kernel.block(X, X), atol=1e-8)
     np.testing.assert_allclose(found(NEW) @ found(X).T, kernel.block(NEW, X), atol=1e-8)
 
@@ -64,14 +64,14 @@ def test_maps_of_products_are_maps_of_rows() -> None:
     kernel, columns = RbfKernel(0.7), np.arange(5, 45)
     G, K = kernel.block(X, X), np.hstack([np.full((10, 5), 9.0), kernel.block(NEW, X)])
     for weight in (None, WEIGHT):
-        given = coordinates.given_map(G, columns, weight)(K)
+        given = coordinates.precomputed_map(G, columns, weight)(K)
         wanted = coordinates.principal_map(kernel, X, weight)(NEW)
         np.testing.assert_allclose(given, wanted, atol=1e-10)
     given = coordinates.sampled_given_map(G, columns, "float64")(K)
-    np.testing.assert_allclose(given, coordinates.sampled_map(kernel, X)(NEW), atol=1e-10)
+    np.testing.assert_allclose(given, coordinates.nystroem_map(kernel, X)(NEW), atol=1e-10)
     np.testing.assert_allclose(
-        coordinates.given_map(G, columns)(sparse.csr_array(K)),
-        coordinates.given_map(G, columns)(K),
+        coordinates.precomputed_map(G, columns)(sparse.csr_array(K)),
+        coordinates.precomputed_map(G, columns)(K),
     )
 
 

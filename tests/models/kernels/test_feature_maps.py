@@ -16,7 +16,7 @@ from mixfold.engine.sources.features import FeatureSource
 from mixfold.math.kernels import LaplacianKernel, LinearKernel, PolynomialKernel, RbfKernel
 from mixfold.models.factors.spectral import principal_axes
 from mixfold.models.factors.spectral_sums import MissingEntries
-from mixfold.models.kernels.known import KnownRows, collect_rows, stacked
+from mixfold.models.kernels.known_rows import KnownRows, collect_rows, stack_blocks
 from mixfold.models.kernels.maps import GivenMap, PlainMap, inverse_root, landmark_map
 from mixfold.models.kernels.primal import SumDiagonal, primal_axes
 
@@ -123,7 +123,7 @@ def test_known_rows_are_what_they_were(kind: Any, rows: Array) -> None:
     assert len(known) == 70 and known.n_columns == 4
     assert sparse.issparse(known.matrix) == (kind is sparse.csr_array)
     np.testing.assert_array_equal(known.matrix @ np.eye(4), rows)
-    both = stacked([kind(rows[:20]), kind(rows[20:])])
+    both = stack_blocks([kind(rows[:20]), kind(rows[20:])])
     np.testing.assert_array_equal(both @ np.eye(4), rows)
 
 

@@ -41,7 +41,7 @@ def test_steps_are_those_of_ppca_in_the_space_of_features(
     rows: Array, rng: np.random.Generator
 ) -> None:
     em, X = model(rows, 0.3), rows - rows.mean(axis=0)
-    params = em.started(rng.normal(size=(N, d)))
+    params = em.start_from_latents(rng.normal(size=(N, d)))
     W = X.T @ params.B
     for _ in range(5):
         M = W.T @ W + 0.3 * np.eye(d)
@@ -62,7 +62,7 @@ def test_the_likelihood_climbs_to_that_of_the_closed_form(
 ) -> None:
     values = np.linalg.eigvalsh(np.cov(rows.T, bias=True))[::-1]
     em = model(rows, 0.4)
-    params, trace = em.started(rng.normal(size=(N, d))), []
+    params, trace = em.start_from_latents(rng.normal(size=(N, d))), []
     for _ in range(200):
         trace.append(em.objective(params, stats(em, params)))
         params = step(em, params)
@@ -77,7 +77,7 @@ def test_axes_of_less_variance_than_the_noise_are_driven_to_zero(
 ) -> None:
     values = np.linalg.eigvalsh(np.cov(rows.T, bias=True))[::-1]
     em = model(rows, (values[0] + values[1]) / 2)
-    params = em.started(rng.normal(size=(N, d)))
+    params = em.start_from_latents(rng.normal(size=(N, d)))
     for _ in range(300):
         params = step(em, params)
     lengths = np.linalg.svd(params.B, compute_uv=False)
@@ -94,7 +94,7 @@ def test_the_span_is_that_of_a_power_iteration_for_every_noise(
     power = np.linalg.matrix_power(X @ X.T, 3) @ Z
     for noise in (0.01, 0.3):
         em = model(rows, noise)
-        params = em.started(Z)
+        params = em.start_from_latents(Z)
         for _ in range(3):
             params = step(em, params)
         assert subspace_angles(params.B, power)[0] < 1e-7
@@ -102,7 +102,7 @@ def test_the_span_is_that_of_a_power_iteration_for_every_noise(
 
 def test_it_says_itself_when_the_axes_are_found(rows: Array, rng: np.random.Generator) -> None:
     em = model(rows, 0.3, tol=1e-6)
-    params = em.started(rng.normal(size=(N, d)))
+    params = em.start_from_latents(rng.normal(size=(N, d)))
     for _ in range(200):
         A = em.gram.times(params.B)
         following = step(em, params)
@@ -129,7 +129,7 @@ def test_ritz_gives_exact_pairs_of_an_exact_span(rows: Array, rng: np.random.Gen
 
 def test_coordinates_are_the_combinations(rows: Array, rng: np.random.Generator) -> None:
     em = model(rows, 0.3)
-    params = em.started(rng.normal(size=(N, d)))
+    params = em.start_from_latents(rng.normal(size=(N, d)))
     back = em.from_coordinates(params, em.coordinates(params))
     assert back is not None
     np.testing.assert_array_equal(back.B, params.B)

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from mixfold.models.networks.coordinates import DEVIATIONS, TILE, coordinates_of, entered, left
+from mixfold.models.networks.coordinates import (
+    DEVIATIONS,
+    TILE,
+    coordinates_of,
+    network_in_data_units,
+    rows_in_frame,
+)
 from mixfold.models.networks.recognition import logits
 from mixfold.models.networks.starts import random_start
 
@@ -15,7 +21,7 @@ def test_rows_are_about_their_mean_in_one_unit(unit):
     X = unit * (100 + rng.normal(size=(50, 4)) * [1, 2, 3, 0])
     weight = rng.random(50)
     frame = coordinates_of(X, weight)
-    Z = entered(frame, X, np.dtype(np.float64))
+    Z = rows_in_frame(frame, X, np.dtype(np.float64))
     np.testing.assert_allclose(weight @ Z, 0, atol=1e-8)
     assert len(np.unique(frame.scale)) == 1
     deviation = np.sqrt(np.average((X - frame.origin)[:, :3] ** 2, axis=0, weights=weight).mean())
@@ -29,7 +35,7 @@ def test_sparse_rows_are_seen_as_dense_ones():
     thin, dense = coordinates_of(X.tocsr(), weight), coordinates_of(X.toarray(), weight)
     np.testing.assert_allclose(thin.scale, dense.scale, rtol=1e-12)
     np.testing.assert_array_equal(dense.origin, thin.origin)
-    Z = entered(thin, X.tocsr(), np.dtype(np.float32))
+    Z = rows_in_frame(thin, X.tocsr(), np.dtype(np.float32))
     assert sparse.issparse(Z) and Z.dtype == np.float32
     np.testing.assert_allclose(Z.toarray(), thin.enter(X.toarray()), rtol=1e-6)
     nothing = sparse.csr_matrix((3, 2))
@@ -46,5 +52,5 @@ def test_a_network_says_the_same_outside():
     X = 30 + 5 * rng.normal(size=(TILE + 10, 4))
     frame = coordinates_of(X, np.ones(len(X)))
     network = random_start([4, 3, 2], rng)
-    inside = logits(network, entered(frame, X, np.dtype(np.float64)))
-    np.testing.assert_allclose(logits(left(frame, network), X), inside, atol=1e-12)
+    inside = logits(network, rows_in_frame(frame, X, np.dtype(np.float64)))
+    np.testing.assert_allclose(logits(network_in_data_units(frame, network), X), inside, atol=1e-12)

@@ -167,9 +167,9 @@ def test_adam_learns_and_its_first_step_is_the_sign_of_the_gradient():
     for _ in range(300):
         state = learner.step(state, batch, rng, Position())
     assert learner.score(state, batch) > max(before, 0.95)
-    assert state.steps == 300 and not learner.trouble(state)
+    assert state.steps == 300 and not learner.describe_divergence(state)
     broken = adam_state(Network((np.full((2, 2), np.nan),), (np.zeros(2),)))
-    assert "learning_rate" in learner.trouble(broken)
+    assert "learning_rate" in learner.describe_divergence(broken)
 
 
 def test_l2_of_adam_is_that_of_the_objective():

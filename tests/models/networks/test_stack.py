@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from mixfold.math.links import LINKS
+from mixfold.math.link_functions import LINKS
 from mixfold.models.networks.factorization.codes import codes
 from mixfold.models.networks.factorization.records import Layer
 from mixfold.models.networks.joint import Joint, Penalties, fit_jointly, source_box
 from mixfold.models.networks.row_descent import descend
-from mixfold.models.networks.settle import climb_layers, settle, towards_class
+from mixfold.models.networks.source_inference import climb_layers, settle, towards_class
 from mixfold.models.networks.stack import DecoderEnergy, MapEnergy, decode
 from mixfold.testing.oracles import gradient_by_differences as differences
 

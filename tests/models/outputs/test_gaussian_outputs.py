@@ -23,24 +23,25 @@ from mixfold.math.frame import plain_frame
 from mixfold.models.factors.factor_starts import FACTOR_STARTS
 from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 from mixfold.models.outputs import gaussian_outputs
-from mixfold.models.outputs.gaussian_model import GaussianModel
 from mixfold.models.outputs.gaussian_outputs import GaussianOutputParams, GaussianOutputs
+from mixfold.models.outputs.gaussian_predictions import predictive
 from mixfold.models.outputs.gaussian_starts import GaussianStart
-from mixfold.models.outputs.gaussian_use import predictive
-from mixfold.models.outputs.model import SupervisedParams
-from mixfold.models.outputs.use import canonical, with_outputs
+from mixfold.models.outputs.joint_posterior import canonical, infer_with_outputs
+from mixfold.models.outputs.model import SupervisedModel, SupervisedParams
 from mixfold.testing import Case, laws
 
 D, L, d = 5, 3, 2
 
 
 def model_of(
-    K: int, outputs: GaussianOutputs | None = None, noise: Any = None, holes: bool = False
-) -> GaussianModel:
-    family = FactorFamily(factors=(d,), noise=noise or IsotropicNoise(), holes=holes, expand=False)
+    K: int, outputs: GaussianOutputs | None = None, noise: Any = None, has_missing: bool = False
+) -> SupervisedModel:
+    family = FactorFamily(
+        factors=(d,), noise=noise or IsotropicNoise(), has_missing=has_missing, expand=False
+    )
     held = 0.4 if family.noise.held else None
     start = GaussianStart(np.zeros(L), np.ones(L), held, rule=FACTOR_STARTS["k-means++"](d))
-    return GaussianModel(K, family, outputs or GaussianOutputs(n_outputs=L), start)
+    return SupervisedModel(K, family, outputs or GaussianOutputs(n_outputs=L), start)
 
 
 def params_of(K: int, seed: int = 0) -> SupervisedParams:
@@ -99,16 +100,16 @@ def conditioned(mean: Array, S: Array, values: Array) -> tuple[Array, Array, Arr
     return lacks, centre, left, float(density)
 
 
-@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("has_missing", [False, True])
 @pytest.mark.parametrize("pattern", ["whole", "unlabelled", "any"])
-def test_posteriors_are_those_of_the_dense_joint_normal(holes: bool, pattern: str) -> None:
+def test_posteriors_are_those_of_the_dense_joint_normal(has_missing: bool, pattern: str) -> None:
     X, y = table(12)
-    X = punched(X, 0.3, 5) if holes else X
+    X = punched(X, 0.3, 5) if has_missing else X
     y = {"whole": y, "unlabelled": some_unlabelled(y), "any": punched(y, 0.4, 6)}[pattern]
-    params, model = params_of(2), model_of(2, holes=holes)
+    params, model = params_of(2), model_of(2, has_missing=has_missing)
     reading = model.prepare(params)
-    block = Block(X, y=y, complete=not holes)
-    seen, predicted = with_outputs(model, reading, block), predictive(model, reading, block)
+    block = Block(X, y=y, complete=not has_missing)
+    seen, predicted = infer_with_outputs(model, reading, block), predictive(model, reading, block)
     spread = np.broadcast_to(seen.latent.covariances, (12, 2, d, d))
     total, of_y = predicted.covariances(), predicted.outputs.covariances
     within = np.broadcast_to(of_y(predicted.params, predicted.latent), (12, 2, L, L))
@@ -149,7 +150,7 @@ CASES = {
     "given noise of the columns": (model_of(2, noise=IsotropicNoise(held=True)), None, np.copy),
     "noise of each column": (model_of(2, noise=DiagonalNoise()), None, some_unlabelled),
     "entries of x missing": (
-        model_of(2, holes=True), lambda X: punched(X, 0.2, 3), lambda y: punched(y, 0.3, 2),
+        model_of(2, has_missing=True), lambda X: punched(X, 0.2, 3), lambda y: punched(y, 0.3, 2),
     ),
     "sparse": (
         model_of(1), lambda X: sparse.csr_array(np.where(X > 0, X, 0.0)), some_unlabelled,
@@ -164,7 +165,7 @@ def test_laws(name: str) -> None:
     weight = np.random.default_rng(3).random(90) + 0.5
     rows = X if change is None else change(X)
     case = Case(model, rows, weight=weight, y=hide(y), rtol=1e-8)
-    skip = {"gradient": "no derivatives are offered"}
+    skip = {}
     if sparse.issparse(rows):
         skip["pure functions"] = "it compares tables entry by entry, which sparse ones do not offer"
     laws.check_model(case, skip=skip)
@@ -197,7 +198,7 @@ def test_rows_by_themselves_and_by_what_they_show_together_are_the_same(
     found = []
     for few in (0, 10**6):
         monkeypatch.setattr(gaussian_outputs, "_FEW", few)
-        found.append(with_outputs(model, reading, block))
+        found.append(infer_with_outputs(model, reading, block))
     together, alone = found
     np.testing.assert_allclose(together.log_joint, alone.log_joint, rtol=1e-11)
     np.testing.assert_allclose(together.latent.means, alone.latent.means, rtol=1e-9)
@@ -213,7 +214,7 @@ def climbed(model: Any, X: Any, y: Any, **plan: Any) -> Fit:
 def test_the_fixed_point_has_no_slope_with_entries_missing_anywhere(weight: float) -> None:
     X, y = table(50, K=1)
     X, y = punched(X, 0.15, 3), punched(y, 0.3, 2)
-    model = model_of(1, GaussianOutputs(weight=weight, each=True, n_outputs=L), holes=True)
+    model = model_of(1, GaussianOutputs(weight=weight, each=True, n_outputs=L), has_missing=True)
     found = climbed(model, X, y, tol=1e-11, acceleration=ACCELERATIONS["squarem"])
     case = Case(model, X, y=y)
     at = model.coordinates(found.params)[1:]  # the weight of the only component is one
@@ -265,7 +266,7 @@ def test_one_step_by_hand() -> None:
     y = some_unlabelled(y)
     model, params = model_of(1), params_of(1)
     shown = ~np.isnan(y[:, 0])
-    seen = with_outputs(model, model.prepare(params), Block(X, y=y))
+    seen = infer_with_outputs(model, model.prepare(params), Block(X, y=y))
     Z, R = seen.latent.means[shown, 0], seen.latent.covariances[shown, 0]
     case = Case(model, X, y=y)
     sums = case.stats(params)
@@ -304,7 +305,7 @@ def test_canonical_axes_do_not_change_the_model_and_do_not_depend_on_the_start()
     np.testing.assert_allclose(told, np.diag(np.diag(told)), atol=1e-9)
     assert np.diag(told)[0] > np.diag(told)[1]
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(d, d)))[0]
-    other = model.outputs.moved(params.outputs, np.zeros((1, d)), turn[None])
+    other = model.outputs.transform_latents(params.outputs, np.zeros((1, d)), turn[None])
     loadings = params.components.loadings @ turn
     again = canonical(
         model,

@@ -11,7 +11,7 @@ from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.sources import open_source
 from mixfold.families.factor import FactorFamily
 from mixfold.families.factor.noise import DiagonalNoise, IsotropicNoise
-from mixfold.models.outputs import label_starts, label_use
+from mixfold.models.outputs import label_predictions, label_starts
 from mixfold.models.outputs.label_starts import LABEL_STARTS
 from mixfold.models.outputs.labelled import LabelledModel
 from mixfold.models.outputs.probit_labels import ProbitLabels
@@ -35,15 +35,15 @@ def test_missing_entries_are_filled_with_the_mean_of_their_cluster() -> None:
     weight = np.array([1.0, 2.0, 1.0, 3.0])
     resp = weight[:, None] * np.repeat(np.eye(2), 2, axis=0)
     table = label_starts.Table(None, U, missing, weight, np.full(4, -1))  # type: ignore[arg-type]
-    filled = label_starts._refilled(table, resp)
+    filled = label_starts._fill_by_cluster(table, resp)
     np.testing.assert_allclose(filled, [[1.0, 5.0], [3.0, 5.0], [14.0, 0.0], [14.0, 2.0]])
     complete = label_starts.Table(None, U, np.zeros((4, 2), bool), weight, np.full(4, -1))  # type: ignore[arg-type]
-    np.testing.assert_array_equal(label_starts._refilled(complete, resp), U)
+    np.testing.assert_array_equal(label_starts._fill_by_cluster(complete, resp), U)
 
 
 def model_of(K: int, d: int, labels: ProbitLabels, diagonal: bool = False) -> LabelledModel:
     noise = DiagonalNoise() if diagonal else IsotropicNoise()
-    family = FactorFamily(factors=(d,), noise=noise, expand=False, holes=True)
+    family = FactorFamily(factors=(d,), noise=noise, expand=False, has_missing=True)
     return LabelledModel(K, family, labels, LABEL_STARTS["balanced"])
 
 
@@ -55,8 +55,8 @@ def accuracy(model: LabelledModel, params: object, X: Array, y: Array) -> float:
     from mixfold.contracts import Block
 
     reading = model.prepare(params)  # type: ignore[arg-type]
-    rows = label_use.rows(model, reading, Block(X))
-    logs = label_use.log_probabilities(model, reading, rows, "data")
+    rows = label_predictions.rows(model, reading, Block(X))
+    logs = label_predictions.log_probabilities(model, reading, rows, "data")
     return float((logs.argmax(axis=1) == y).mean())
 
 
@@ -64,7 +64,7 @@ def components(model: LabelledModel, params: object, X: Array) -> Array:
     from mixfold.contracts import Block
 
     reading = model.prepare(params)  # type: ignore[arg-type]
-    return label_use.rows(model, reading, Block(X)).log_shares.argmax(axis=1)
+    return label_predictions.rows(model, reading, Block(X)).log_shares.argmax(axis=1)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

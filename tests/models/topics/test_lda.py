@@ -16,9 +16,8 @@ from mixfold.engine.sources import open_source
 from mixfold.models.topics.lda import LDAModel, topic_term
 from mixfold.models.topics.memory import Memory
 from mixfold.models.topics.priors import (
-    counted_prior,
-    damped_prior,
     document_prior,
+    prior_step_from_counts,
     topic_smoothing,
 )
 from mixfold.models.topics.records import TopicParams, counts_of
@@ -149,10 +148,10 @@ def test_steps_of_the_document_prior_climb(rng: np.random.Generator) -> None:
         gamma = rows + prior
         logs = np.append(psi(gamma).sum(axis=0), psi(gamma.sum(axis=1)).sum())
         fresh = document_prior(prior, logs, len(rows))
-        part = damped_prior(prior, logs, len(rows), 0.5)
+        part = document_prior(prior, logs, len(rows), rate=0.5)
         assert total_polya(rows, fresh) >= total_polya(rows, prior) - 1e-9
         assert total_polya(rows, part) >= total_polya(rows, prior) - 1e-9
-        by_counts = counted_prior(by_counts, rows, steps=1)
+        by_counts = prior_step_from_counts(by_counts, rows, steps=1)
         np.testing.assert_allclose(fresh, by_counts, rtol=1e-9)
         prior = fresh
 
@@ -184,25 +183,26 @@ def test_priors_that_would_be_infinite_are_held(rng: np.random.Generator) -> Non
     # of a batch, part of no step
     gamma = np.full((5, 3), 2.0) + result.params.prior
     logs = np.append(psi(gamma).sum(axis=0), psi(gamma.sum(axis=1)).sum())
-    held = damped_prior(result.params.prior, logs, 5, 0.5, 60.0)
-    np.testing.assert_allclose(held, result.params.prior)
-    assert damped_prior(result.params.prior, logs, 5, 0.5).sum() > held.sum()
+    held = document_prior(result.params.prior, logs, 5, 60.0, rate=0.5)
+    assert held is result.params.prior
+    assert document_prior(result.params.prior, logs, 5, rate=0.5).sum() > held.sum()
 
 
 def test_a_step_of_a_batch_by_hand(rng: np.random.Generator) -> None:
     """Words and smoothing from all that was blended, the prior of documents by the batch."""
     params = start(rng, TINY, 2)
-    model = LDAModel(params, patience=0).of_batches()
+    model = LDAModel(params, patience=0).for_batches()
     batch = model.expect(model.prepare(params), Block(sparse.csr_array(TINY)), None)
     stream = batch.scale(7.0)
-    got = model.stochastic(params, stream, batch, 0.3)
+    context = Context(None, rng, batch=batch, rate=0.3)
+    got = model.update(params, stream, context).params
     b = topic_smoothing(params.smoothing, stream.words)
     assert b != params.smoothing and got.smoothing == b
     np.testing.assert_allclose(got.topics, b + stream.words.T)
     whole = document_prior(params.prior, batch.logs, batch.documents)
     wanted = np.exp(0.7 * np.log(params.prior) + 0.3 * np.log(whole))
     np.testing.assert_allclose(got.prior, wanted)
-    kept = LDAModel(params, False, False).of_batches().stochastic(params, stream, batch, 0.3)
+    kept = LDAModel(params, False, False).for_batches().update(params, stream, context).params
     assert kept.prior is params.prior and kept.smoothing == params.smoothing
 
 

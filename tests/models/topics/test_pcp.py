@@ -16,8 +16,12 @@ from mixfold.models.topics.lda import topic_term
 from mixfold.models.topics.pcp import PCPModel
 from mixfold.models.topics.pcp_mean_field import DocumentTopics, MeanField
 from mixfold.models.topics.pcp_records import PCPParams, cluster_term, expected_reading
-from mixfold.models.topics.pcp_structured import Structured, all_clusters, listed_clusters
-from mixfold.models.topics.priors import counted_prior, topic_smoothing
+from mixfold.models.topics.pcp_structured import (
+    Structured,
+    all_clusters,
+    statistics_of_listed_clusters,
+)
+from mixfold.models.topics.priors import prior_step_from_counts, topic_smoothing
 from mixfold.models.topics.records import TopicParams, counts_of
 from mixfold.testing import Case, laws
 
@@ -206,7 +210,7 @@ def test_a_cluster_for_each_document_is_lda_and_a_constant():
     each = params.alpha / 8
     params = replace(params, centres=gamma, weights=np.full(8, each + 1))
     own = np.arange(8, dtype=np.int32)[:, None]
-    stats = listed_clusters(expected_reading(params), counts_of(Block(X)), own)
+    stats = statistics_of_listed_clusters(expected_reading(params), counts_of(Block(X)), own)
     constant = gammaln(params.alpha) - gammaln(params.alpha + 8)
     constant += 8 * (gammaln(each + 1) - gammaln(each))
     assert stats.bound + cluster_term(params) == pytest.approx(bound + constant, rel=1e-12)
@@ -222,7 +226,7 @@ def test_a_cluster_at_its_prior_adds_nothing_and_may_go():
                     ids=params.ids[kept])  # fmt: skip
     assert cluster_term(fewer) == pytest.approx(cluster_term(params), rel=1e-13)
     others = np.tile(kept.astype(np.int32), (10, 1))
-    before = listed_clusters(expected_reading(params), counts_of(Block(X)), others)
+    before = statistics_of_listed_clusters(expected_reading(params), counts_of(Block(X)), others)
     after = all_clusters(expected_reading(fewer), counts_of(Block(X)))
     assert after.bound == pytest.approx(before.bound, rel=1e-13)
     np.testing.assert_allclose(after.words, before.words, rtol=1e-9)
@@ -247,7 +251,7 @@ def test_empty_clusters_are_dropped_and_the_others_keep_their_names():
     np.testing.assert_allclose(again.weights, params.alpha / 4 + later.clusters)
     # a stream keeps them: its sums of batches have a place for each
     assert len(case.update(params, stats).params.ids) == 3
-    assert len(model.of_batches(100.0).update(params, stats, Context(None, None)).params.ids) == 4
+    assert len(model.for_batches(100.0).update(params, stats, Context(None, None)).params.ids) == 4
 
 
 @pytest.mark.parametrize("learn", [True, False])
@@ -261,7 +265,7 @@ def test_a_step_of_the_priors_by_hand(learn):
     assert early.params.words.prior is params.words.prior and early.params.words.smoothing == 0.4
     prior, b = params.words.prior, 0.4
     if learn:
-        prior, b = counted_prior(prior, stats.centres), topic_smoothing(b, stats.words)
+        prior, b = prior_step_from_counts(prior, stats.centres), topic_smoothing(b, stats.words)
     np.testing.assert_allclose(later.params.words.prior, prior)
     assert later.params.words.smoothing == pytest.approx(b)
     np.testing.assert_allclose(later.params.centres, prior + stats.centres)

@@ -18,8 +18,8 @@ from mixfold.models.topics.pcp_shortlists import Shortlists, best_clusters
 from mixfold.models.topics.pcp_structured import (
     Structured,
     all_clusters,
-    listed_clusters,
     scores,
+    statistics_of_listed_clusters,
 )
 from mixfold.models.topics.records import TopicParams, counts_of
 
@@ -57,7 +57,7 @@ def test_a_list_of_all_clusters_is_no_restriction(params, X, rng):
     counts = counts_of(Block(X, weight=rng.uniform(0, 2, N)))
     reading = expected_reading(params)
     everywhere = np.tile(np.arange(M, dtype=np.int32), (N, 1))
-    same(listed_clusters(reading, counts, everywhere), all_clusters(reading, counts))
+    same(statistics_of_listed_clusters(reading, counts, everywhere), all_clusters(reading, counts))
 
 
 def test_panels_and_tables_change_nothing(params, X, narrow):
@@ -81,7 +81,7 @@ def test_the_best_clusters_are_listed(params, X, narrow):
 
 def test_fewer_clusters_lower_the_bound(params, X):
     reading, counts = expected_reading(params), counts_of(Block(X))
-    bounds = [listed_clusters(reading, counts, best_clusters(reading, X, r)).bound
+    bounds = [statistics_of_listed_clusters(reading, counts, best_clusters(reading, X, r)).bound
               for r in (1, 5, 20, M)]  # fmt: skip
     assert np.all(np.diff(bounds) > 0)
 

@@ -12,12 +12,12 @@ from mixfold.engine.sources import open_source
 from mixfold.models.topics.lda import LDAModel
 from mixfold.models.topics.records import TopicParams
 from mixfold.models.topics.starts import (
-    clustered,
     count_words,
     dirichlet_topics,
     document_topics,
     memberships,
     random_topics,
+    start_clusters,
 )
 
 
@@ -70,10 +70,10 @@ def test_clusters_begin_with_the_tokens_of_their_documents(rng: np.random.Genera
     by_topic = np.array([[9.0, 1], [8, 0], [0, 7], [1, 9]])
     weight, prior = np.array([1.0, 2, 1, 1]), np.array([0.5, 0.6])
     words = TopicParams(np.ones((2, 5)), prior, 0.1)
-    own = clustered(by_topic, weight, words, 2.0, 4, rng)
+    own = start_clusters(by_topic, weight, words, 2.0, 4, rng)
     np.testing.assert_allclose(own.centres, prior + by_topic * weight[:, None])
     np.testing.assert_allclose(own.weights, 0.5 + weight)
-    two = clustered(by_topic, weight, words, 2.0, 2, rng)
+    two = start_clusters(by_topic, weight, words, 2.0, 2, rng)
     np.testing.assert_allclose(np.sort(two.weights), [1 + 0.95 * 2 + 0.05 * 3, 1 + 0.95 * 3 + 0.1])
     np.testing.assert_allclose(two.centres.sum(axis=0), 2 * prior + weight @ by_topic)
     first = int(np.argmax(two.weights))

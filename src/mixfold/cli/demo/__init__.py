@@ -24,8 +24,8 @@ def demo(
 ) -> None:
     """See it work: three built-in tables, what was found in them, pictures, and a report.
 
-    Groups of tumours and their number, in a table with holes; wines of which few are labelled;
-    handwritten digits. Takes a minute or two and gives the same result every time.
+    Groups of tumours and their number, in a table with missing entries; wines of which few are
+    labelled; handwritten digits. Takes a minute or two and gives the same result every time.
     """
     from rich.console import Console
 

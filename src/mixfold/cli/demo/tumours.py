@@ -23,7 +23,7 @@ def run(console: Any, folder: Path) -> list[Path]:
         f"[bold]Breast tumours[/bold]: {len(X)} rows, {len(_COLUMNS)} columns, "
         f"{np.isnan(X).mean():.0%} of the entries hidden at random"
     )
-    table = _named(X)
+    table = _name_columns(X)
     search = _search(table)
     model = search.best_estimator_
     labels = model.predict(table)
@@ -35,7 +35,7 @@ def run(console: Any, folder: Path) -> list[Path]:
     return [path, search.report(table, diagnosis, path=page)]
 
 
-def _named(X: Array) -> Any:
+def _name_columns(X: Array) -> Any:
     """The columns with their names."""
     import pyarrow as pa
 
@@ -97,7 +97,7 @@ def _hidden_entries(model: Any, table: Any, complete: Array, labels: Array) -> s
 
     means = np.where(hidden, np.nanmean(X, axis=0), X)
     ours = error(model.impute(table))
-    same = np.mean(model.predict(_named(complete)) == labels)
+    same = np.mean(model.predict(_name_columns(complete)) == labels)
     return (
         "Error of the hidden entries (root mean square, in standard deviations of the column): "
         f"{error(means):.2f} with column means, {ours:.2f} with the mixture.\n"

@@ -22,8 +22,8 @@ def run(console: Any, folder: Path) -> list[Path]:
         "is known"
     )
     shares = np.array([_shares(X, kinds, choice) for choice in range(_CHOICES)])
-    console.print(_compared(shares))
-    known = _labelled(kinds, 0)
+    console.print(_compare_accuracy(shares))
+    known = _label_some_bottles(kinds, 0)
     model = _fit(X, known)
     console.print(_least_sure(model, X, kinds, known))
     path = folder / "mixfold-demo-wines.png"
@@ -41,7 +41,7 @@ def _load() -> tuple[Array, Array]:
     return X, np.array(_NAMES, dtype=object)[y]
 
 
-def _labelled(kinds: Array, choice: int) -> Array:
+def _label_some_bottles(kinds: Array, choice: int) -> Array:
     """The grapes of a few bottles of each kind, None for all the others."""
     rng = np.random.default_rng(choice)
     known = np.full(len(kinds), None, dtype=object)
@@ -63,7 +63,7 @@ def _shares(X: Array, kinds: Array, choice: int) -> tuple[float, float]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    known = _labelled(kinds, choice)
+    known = _label_some_bottles(kinds, choice)
     seen = known != None  # noqa: E711 (entry by entry)
     alone = make_pipeline(SimpleImputer(), LogisticRegression()).fit(X[seen], kinds[seen])
     ours = _fit(X, known).predict(X[~seen]) == kinds[~seen]
@@ -71,7 +71,7 @@ def _shares(X: Array, kinds: Array, choice: int) -> tuple[float, float]:
     return float(ours.mean()), float(theirs.mean())
 
 
-def _compared(shares: Array) -> str:
+def _compare_accuracy(shares: Array) -> str:
     ours, theirs = shares.mean(axis=0)
     return (
         f"SupervisedPPCA with two factors, which looks at all bottles, tells {ours:.0%} of the "

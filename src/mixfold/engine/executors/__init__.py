@@ -1,20 +1,32 @@
-"""Where the rows are visited: threads of this process, or a Dask cluster."""
+"""Executors: threads of this process, or the workers of a Dask cluster."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
-from mixfold.contracts import Executor, Source
+from mixfold.contracts import Executor
 from mixfold.engine.executors.cluster import ClusterError
 from mixfold.engine.executors.dask import DaskExecutor
+from mixfold.engine.executors.features import FeatureExecutor
 from mixfold.engine.executors.threads import ThreadExecutor, count_threads
+from mixfold.engine.sources.features import FeatureSource
 from mixfold.engine.sources.sizes import block_rows
 
 __all__ = ["ClusterError", "DaskExecutor", "ThreadExecutor", "resolve_executor"]
 
 
-def resolve_executor(spec: Any, n_jobs: int | None, source: Source) -> Executor:
+class Sized(Protocol):
+    """What has so many rows, None if that is not known, and columns: a source, say."""
+
+    @property
+    def n_samples(self) -> int | None: ...
+
+    @property
+    def n_features(self) -> int: ...
+
+
+def resolve_executor(spec: Any, n_jobs: int | None, source: Sized) -> Executor:
     """The executor that a user asked for.
 
     Parameters
@@ -24,8 +36,9 @@ def resolve_executor(spec: Any, n_jobs: int | None, source: Source) -> Executor:
         threads too: its partitions then come here one after the other.
     n_jobs : int or None
         Number of threads; a cluster has its own, so it must be None for the others.
-    source : Source
-        What will be visited. One block needs no threads.
+    source : Source, or anything of its size
+        What will be visited. One block needs no threads. Rows that are seen through a map are
+        mapped where they are visited.
 
     Raises
     ------
@@ -40,6 +53,11 @@ def resolve_executor(spec: Any, n_jobs: int | None, source: Source) -> Executor:
     >>> resolve_executor("threads", 2, open_source(np.ones((5000, 2))))
     ThreadExecutor(n_jobs=2)
     """
+    executor = _resolve(spec, n_jobs, source)
+    return FeatureExecutor(executor) if isinstance(source, FeatureSource) else executor
+
+
+def _resolve(spec: Any, n_jobs: int | None, source: Sized) -> Executor:
     if isinstance(spec, str) and spec == "threads":
         count_threads(n_jobs)  # refuses what is no number of threads
         return ThreadExecutor(1 if _is_one_block(source) else n_jobs)
@@ -66,7 +84,7 @@ def _without_threads(spec: Any) -> Executor:
     return cast(Executor, spec)
 
 
-def _is_one_block(source: Source) -> bool:
+def _is_one_block(source: Sized) -> bool:
     rows = source.n_samples
     return rows is not None and rows <= block_rows(rows, source.n_features)
 

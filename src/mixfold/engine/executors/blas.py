@@ -1,4 +1,4 @@
-"""One BLAS thread per worker while a pass runs: the workers are the parallelism."""
+"""Limit BLAS to one thread per worker while a pass runs."""
 
 from __future__ import annotations
 

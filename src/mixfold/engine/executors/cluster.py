@@ -86,14 +86,14 @@ def no_workers(client: Any) -> ClusterError:
     )
 
 
-def lost_errors() -> tuple[type[BaseException], ...]:
+def lost_data_errors() -> tuple[type[BaseException], ...]:
     """What a future raises when its data, or what it needs, went away with a worker."""
     from distributed.comm.core import CommClosedError
 
     return (CancelledError, AsyncCancelledError, CommClosedError)
 
 
-def killed_worker() -> type[Exception]:
+def killed_worker_error() -> type[Exception]:
     """What a future raises when worker after worker died on it."""
     from distributed.scheduler import KilledWorker
 

@@ -1,4 +1,4 @@
-"""The rows are visited where they live, on a Dask cluster; only parameters and sums travel."""
+"""The executor of Dask clusters: rows stay on the workers, parameters and sums travel."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from mixfold.engine.executors.blas import single_threaded_blas
 from mixfold.engine.executors.cluster import (
     ClusterError,
     deadly_task,
-    killed_worker,
-    lost_errors,
+    killed_worker_error,
+    lost_data_errors,
     no_workers,
     send,
     usable_client,
@@ -76,9 +76,9 @@ class DaskExecutor:
                     placement.restore()
                 total: S = _wait_for(_sum_pieces(placement, task), placement.client)
                 return total
-            except lost_errors() as error:
+            except lost_data_errors() as error:
                 losses = _one_more(losses, error)
-            except killed_worker() as error:
+            except killed_worker_error() as error:
                 self._give_up(source, placement)
                 raise deadly_task(error) from error
 
@@ -93,9 +93,9 @@ class DaskExecutor:
                 for results in _visit_pieces(placement, task, done):
                     done, losses = done + 1, 0
                     yield from results
-            except lost_errors() as error:
+            except lost_data_errors() as error:
                 losses = _one_more(losses, error)
-            except killed_worker() as error:
+            except killed_worker_error() as error:
                 self._give_up(source, placement)
                 raise deadly_task(error) from error
 

@@ -1,4 +1,4 @@
-"""Where the rows live on a Dask cluster: sent or read once, then kept for every pass.
+"""Put the rows of a source on the workers of a Dask cluster once, for all passes.
 
 A piece is a run of consecutive blocks that stays on one worker. The partitions of a Dask
 collection are pieces as they are, and the scheduler recomputes them when a worker dies.
@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Any, Protocol, runtime_checkable
 
 from mixfold.contracts import Block, Source
-from mixfold.engine.executors.cluster import lost_errors, send
+from mixfold.engine.executors.cluster import lost_data_errors, send
 
 # A piece of a shipped source closes at this many blocks or bytes, whichever comes first.
 PIECE_BLOCKS = 8
@@ -91,14 +91,14 @@ class Placement:
             return {}
         try:
             holders = self.client.who_has([piece.data for piece in pieces])
-        except lost_errors():
+        except lost_data_errors():
             return self._alive()  # one more went while we asked
         return {piece.first: piece for piece in pieces if holders.get(piece.data.key)}
 
     def _ship(self, source: Source, alive: dict[int, Piece]) -> list[Piece]:
         pieces: list[Piece] = []
         first = 0
-        for blocks in _grouped(source.blocks()):
+        for blocks in _group_blocks(source.blocks()):
             piece = alive.get(first)
             if piece is None:
                 piece = Piece(send(self.client, blocks), first)
@@ -128,7 +128,7 @@ def cut_partition(values: Any, cut: Callable[[Any], Iterator[Block]]) -> list[Bl
     return list(cut(values))
 
 
-def _grouped(blocks: Iterator[Block]) -> Iterator[list[Block]]:
+def _group_blocks(blocks: Iterator[Block]) -> Iterator[list[Block]]:
     # By blocks and bytes only, so that every reading of the source gives the same pieces.
     group: list[Block] = []
     size = 0

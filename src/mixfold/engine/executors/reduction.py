@@ -1,4 +1,4 @@
-"""Sums in an index-ordered binary tree: one association, whoever adds.
+"""Sums of blocks in a binary tree ordered by index, so that every executor gives the same bits.
 
 The leaves are numbered by block. Two neighbours are added only if together they fill an
 aligned range ``[m 2^k, (m + 1) 2^k)``, so the shape of the tree depends on the number of

@@ -1,4 +1,4 @@
-"""The rows are visited by threads of this process; numpy and numba release the GIL."""
+"""The executor of threads of this process; numpy and numba release the GIL."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ class ThreadExecutor:
                 for block in blocks:
                     yield run_on_block(task, block)
             else:
-                yield from self._pooled(task, blocks)
+                yield from self._run_in_pool(task, blocks)
 
-    def _pooled(self, task: Callable[[Block], R], blocks: Iterator[Block]) -> Iterator[R]:
+    def _run_in_pool(self, task: Callable[[Block], R], blocks: Iterator[Block]) -> Iterator[R]:
         pool = self._get_pool()
         pending: deque[Future[R]] = deque()
         try:

@@ -1,4 +1,4 @@
-"""Data, as blocks of rows, from wherever they are."""
+"""Sources: data sets of any kind as blocks of rows."""
 
 from mixfold.engine.sources.dask import DaskSource
 from mixfold.engine.sources.opening import open_source

@@ -13,7 +13,7 @@ from mixfold.contracts import Array, Block
 from mixfold.engine.sources.checks import FLOAT64, check_shape, column_label, float_dtype
 from mixfold.engine.sources.readahead import read_ahead
 from mixfold.engine.sources.rows import RowSource
-from mixfold.engine.sources.sides import Sides
+from mixfold.engine.sources.weights_and_labels import Sides
 
 # The kernel maps whole neighbourhoods of a page that is touched.
 _READ_AROUND = 2**22

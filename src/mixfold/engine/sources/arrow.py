@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from mixfold.contracts import Array
 from mixfold.engine.sources.checks import FLOAT32, FLOAT64
+from mixfold.engine.sources.columns import LEAVE_OUT, choose_in_file
 
 
 def is_number(kind: pa.DataType) -> bool:
@@ -61,13 +62,18 @@ def example(column: Any) -> str:
     return ""
 
 
-def not_a_number(where: str, name: str, kind: Any, shown: str, row: str = "") -> ValueError:
-    """The error for a column that holds something else than numbers."""
+def not_a_number(
+    where: object, name: str, kind: Any, shown: str, row: str = "", remedy: str = ""
+) -> ValueError:
+    """The error for a column that holds something else than numbers.
+
+    ``remedy`` says how to leave it out of a table; of files (``where`` is a path) that is known.
+    """
     such = f", such as {shown}{row}" if shown else ""
+    leave = f"{LEAVE_OUT}{remedy}" if remedy else choose_in_file(LEAVE_OUT, where)
     return ValueError(
-        f"{where}: column {name!r} has type {kind}{such}; it must hold numbers to be "
-        "used. Leave it out with columns=, or convert it (cast to float, encode categories as "
-        "0/1 columns)."
+        f"{where}: column {name!r} has type {kind}{such}; it must hold numbers to be used. "
+        f"{leave}. Or convert it: cast it to float, encode categories as 0/1 columns."
     )
 
 

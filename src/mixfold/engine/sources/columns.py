@@ -8,6 +8,15 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+# Where a remedy of a message begins that chooses columns; the command line has another one.
+LEAVE_OUT, SHARED = "Leave it out: ", "Choose the columns that all files have: "
+_OPEN = "give fit the rows mixfold.engine.sources.open_source({where}, columns=[...])"
+
+
+def choose_in_file(begin: str, where: object) -> str:
+    """How users of Python read some columns of files: the remedy of a message."""
+    return begin + _OPEN.format(where=repr(str(where)))
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -61,8 +70,13 @@ def choose(
                 f"{role}={name!r} is also listed in columns; a column is either a feature or the "
                 f"{role}. Leave it out of columns."
             )
-    at = {name: _position(name, known, where) for name in sides.values() if name is not None}
-    features = tuple(_position(name, known, where) for name in wanted if name not in sides.values())
+    places: dict[str, list[int]] = {}
+    for i, name in enumerate(known):
+        places.setdefault(name, []).append(i)
+    at = {name: _position(name, places, where) for name in sides.values() if name is not None}
+    features = tuple(
+        _position(name, places, where) for name in wanted if name not in sides.values()
+    )
     if not features:
         raise ValueError(
             f"{where} has 0 feature(s) (shape=(n, 0)) while a minimum of 1 is required. "
@@ -80,11 +94,13 @@ def _side(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _position(name: str, known: list[str], where: str) -> int:
-    if known.count(name) == 1:
-        return known.index(name)
-    if name in known:
+def _position(name: str, places: dict[str, list[int]], where: str) -> int:
+    found = places.get(name, [])
+    if len(found) == 1:
+        return found[0]
+    if found:
         raise ValueError(f"{where}: the name {name!r} belongs to several columns. Rename them.")
+    known = list(places)
     close = get_close_matches(name, known, n=3, cutoff=0.6)
     hint = f"Did you mean {_some(close)}?" if close else f"It has {_some(known)}."
     raise ValueError(f"{where} has no column {name!r}. {hint}")

@@ -14,8 +14,8 @@ from mixfold.engine.sources.checks import check_shape, float_dtype, nothing_weig
 from mixfold.engine.sources.columns import Choice, choose
 from mixfold.engine.sources.frames import check_pandas, pandas_dtype
 from mixfold.engine.sources.partitions import Cut, Partition
-from mixfold.engine.sources.sides import sides_of
 from mixfold.engine.sources.sizes import block_rows
+from mixfold.engine.sources.weights_and_labels import sides_of
 
 
 class DaskSource:

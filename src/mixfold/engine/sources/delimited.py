@@ -12,9 +12,9 @@ import pyarrow.csv as pa_csv
 
 from mixfold.engine.sources.arrow import example, is_number, not_a_number
 from mixfold.engine.sources.checks import FLOAT64
-from mixfold.engine.sources.columns import choose
-from mixfold.engine.sources.sides import sides_of
+from mixfold.engine.sources.columns import SHARED, choose, choose_in_file
 from mixfold.engine.sources.stream import StreamSource
+from mixfold.engine.sources.weights_and_labels import sides_of
 
 _CONVERSION = re.compile(
     r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\S+): invalid value '(.*)'",
@@ -39,8 +39,9 @@ class CsvSource(StreamSource):
         self, files: tuple[Path, ...], columns: Any = None, weight: Any = None, y: Any = None
     ) -> None:
         schema, _ = _look(files[0])
-        choice = choose(schema.names, columns, weight, y, str(files[0]))
-        self._names = [schema.names[i] for i in choice.used]
+        names = schema.names  # pyarrow makes the list anew each time
+        choice = choose(names, columns, weight, y, str(files[0]))
+        self._names = [names[i] for i in choice.used]
         self._types = {
             name: _reading(schema.field(name).type, label=i == choice.y)
             for name, i in zip(self._names, choice.used, strict=True)
@@ -58,8 +59,8 @@ class CsvSource(StreamSource):
     def _rows_for_blocks(self) -> None:
         return None  # else the blocks would change once the rows are counted
 
-    def _counted(self, n_samples: int) -> None:
-        super()._counted(n_samples)
+    def _store_row_count(self, n_samples: int) -> None:
+        super()._store_row_count(n_samples)
         self._n_samples = n_samples
 
     def _batches(self, rows: int) -> Iterator[tuple[Path, pa.RecordBatch]]:
@@ -79,7 +80,7 @@ class CsvSource(StreamSource):
             odd = sorted(set(found.names) ^ set(schema.names))[0]
             raise ValueError(
                 f"{file} and {first} differ in column {odd!r}, which only one of them has. "
-                "Choose the columns they share with columns=."
+                f"{choose_in_file(SHARED, first.parent)}."
             )
         choose(found.names, self._names, where=str(file))
         for name in self._names:
@@ -114,11 +115,17 @@ def _look(file: Path) -> tuple[pa.Schema, pa.RecordBatch]:
         with open_delimited(file) as reader:
             schema = reader.schema
             top = next(iter(reader), None)
+        names = schema.names
     except pa.ArrowInvalid as error:
         raise _explain(file, error) from error
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{file} cannot be read as CSV, since it is no text in UTF-8 ({error}). Write it so, "
+            "or check that it is the right file."
+        ) from error
     if top is None:
         top = pa.RecordBatch.from_pylist([], schema=schema)
-    _check_header(file, schema.names)
+    _check_header(file, names)
     return schema, top
 
 

@@ -1,4 +1,4 @@
-"""Rows seen through a map: another table, made block by block where the rows are visited."""
+"""A source whose rows are mapped to other coordinates, block by block, where they are visited."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ class FeatureSource:
         """float32 or float64."""
         return self.base.dtype
 
-    def mapped(self, block: Block) -> Block:
+    def map_block(self, block: Block) -> Block:
         """A block of ``base`` in the coordinates."""
         return replace(block, X=self.features(block.X))
 
     def blocks(self, max_rows: int | None = None) -> Iterator[Block]:
         """The blocks of ``base``, mapped one after the other."""
-        return map(self.mapped, self.base.blocks(max_rows))
+        return map(self.map_block, self.base.blocks(max_rows))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,13 @@ from typing import Any
 from mixfold.contracts import Source
 from mixfold.engine.sources.array import MappedSource, open_npy
 from mixfold.engine.sources.delimited import CsvSource
+from mixfold.engine.sources.folders import (
+    describe_lost_columns,
+    partition_columns,
+    refuse_governed,
+)
 from mixfold.engine.sources.parquet import ParquetSource
-from mixfold.engine.sources.sides import sides_of
+from mixfold.engine.sources.weights_and_labels import sides_of
 
 _KINDS = {
     ".parquet": "parquet",
@@ -32,15 +38,30 @@ def open_files(
     y: Any,
 ) -> Source:
     """A source over a file, a folder of files, or a list of files."""
-    kind, files = listed_files(path)
-    if kind == "parquet":
-        return ParquetSource(files, columns, weight, y)
-    if kind == "csv":
-        return CsvSource(files, columns, weight, y)
-    return _open_npy(files, columns, weight, y)
+    kind, files = list_files(path)
+    if kind == "npy":
+        return _open_npy(files, columns, weight, y)
+    make = ParquetSource if kind == "parquet" else CsvSource
+    source = make(files, columns, weight, y)
+    if columns is None and isinstance(path, str | os.PathLike):
+        _warn_of_lost_columns(Path(path), files, {*source.feature_names, *_names(weight, y)})
+    return source
 
 
-def listed_files(
+def _names(*sides: Any) -> list[str]:
+    return [side for side in sides if isinstance(side, str)]
+
+
+def _warn_of_lost_columns(folder: Path, files: tuple[Path, ...], held: set[str]) -> None:
+    """Say that columns which only names of folders hold are not read."""
+    if not folder.is_dir():
+        return
+    lost = [name for name in partition_columns(folder, files) if name not in held]
+    if lost:
+        warnings.warn(describe_lost_columns(folder, lost), stacklevel=4)
+
+
+def list_files(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
 ) -> tuple[str, tuple[Path, ...]]:
     """The files that a path or a list of paths stands for, and their kind."""
@@ -88,6 +109,7 @@ def _files(path: Path) -> list[Path]:
     )
     if not found:
         raise FileNotFoundError(f"the folder {str(path)!r} holds no data: {_SUPPORTED} is read.")
+    refuse_governed(path, found)
     return found
 
 

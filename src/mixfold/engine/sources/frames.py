@@ -1,4 +1,4 @@
-"""Blocks of pandas frames. pandas is imported only once a frame of its own has come in."""
+"""Blocks of pandas frames; pandas is imported only if a frame is given."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from mixfold.engine.sources.arrow import not_a_number
 from mixfold.engine.sources.checks import FLOAT32, FLOAT64, check_shape, float_dtype
 from mixfold.engine.sources.columns import Choice, choose
 from mixfold.engine.sources.rows import RowSource
-from mixfold.engine.sources.sides import Sides, sides_of
+from mixfold.engine.sources.weights_and_labels import Sides, sides_of
 
 # What pandas says of object columns that hold numbers (and None) only.
 _OBJECT_NUMBERS = {"floating", "integer", "mixed-integer-float", "boolean", "decimal", "empty"}
@@ -56,7 +56,7 @@ def open_pandas(frame: Any, columns: Any, weight: Any, y: Any) -> PandasSource:
     choice = choose(list(frame.columns), columns, weight, y, "the DataFrame")
     check_pandas(frame, choice)
     sides = pandas_sides(frame, choice, sides_of(weight, y, len(frame)))
-    return PandasSource(frame, choice, sides.checked())
+    return PandasSource(frame, choice, sides.check_values())
 
 
 def check_pandas(frame: Any, choice: Choice, values: bool = True) -> None:
@@ -72,7 +72,9 @@ def check_pandas(frame: Any, choice: Choice, values: bool = True) -> None:
             continue
         known = column.dropna() if values else column
         shown = repr(known.iloc[0]) if len(known) else ""
-        raise not_a_number("the DataFrame", str(frame.columns[i]), kind, shown)
+        name = frame.columns[i]
+        remedy = f"X.drop(columns={[name]!r})"
+        raise not_a_number("the DataFrame", str(name), kind, shown, remedy=remedy)
 
 
 def pandas_dtype(frame: Any, choice: Choice) -> np.dtype[Any]:
@@ -103,8 +105,9 @@ def _labels(column: Any) -> Array:
 
 
 def _numpy_dtype(kind: Any) -> np.dtype[Any]:
-    """The numpy type under a pandas one (``Float32``, ``float[pyarrow]``)."""
-    dtype: np.dtype[Any] = np.dtype(getattr(kind, "numpy_dtype", kind))
+    """The numpy type under a pandas one (``Float32``, ``float[pyarrow]``, sparse)."""
+    under = getattr(kind, "numpy_dtype", getattr(kind, "subtype", kind))
+    dtype: np.dtype[Any] = np.dtype(under)
     return dtype
 
 

@@ -1,4 +1,4 @@
-"""One door for every kind of table."""
+"""``open_source``: the source for any kind of table that users give."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from mixfold.engine.sources.array import ArraySource, MappedSource, as_array, is
 from mixfold.engine.sources.dask import is_dask, is_dask_frame, open_dask
 from mixfold.engine.sources.files import open_files, refuse_names
 from mixfold.engine.sources.frames import open_pandas
-from mixfold.engine.sources.sides import sides_of
 from mixfold.engine.sources.sparse import SparseSource
 from mixfold.engine.sources.tables import open_arrow, open_polars
+from mixfold.engine.sources.weights_and_labels import sides_of
 
 
 def open_source(

@@ -43,7 +43,7 @@ class PartSource:
 
     def blocks(self, max_rows: int | None = None) -> Iterator[Block]:
         """The blocks of the source in row order, each with its chosen rows only."""
-        return chosen_rows(self._source.blocks(max_rows), self._chosen)
+        return select_rows(self._source.blocks(max_rows), self._chosen)
 
 
 class DaskPartSource(PartSource):
@@ -75,7 +75,7 @@ class ChosenCut:
     before: int
 
     def __call__(self, values: Values) -> Iterator[Block]:
-        return chosen_rows(self.cut(values), self.chosen, self.cut.start, self.before)
+        return select_rows(self.cut(values), self.chosen, self.cut.start, self.before)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def part_of(source: Source, chosen: Array) -> PartSource:
     return (DaskPartSource if isinstance(source, DaskSource) else PartSource)(source, chosen)
 
 
-def chosen_rows(
+def select_rows(
     blocks: Iterator[Block], chosen: Array, start: int = 0, before: int = 0
 ) -> Iterator[Block]:
     """The chosen rows of blocks; ``chosen`` begins at row ``start``, with ``before`` in front.
@@ -138,13 +138,13 @@ def chosen_rows(
         first = block.start - start
         rows = np.flatnonzero(chosen[first : first + block.n_rows])
         if rows.size:
-            yield _taken(block, rows, block.weight, before)
+            yield _take_rows(block, rows, block.weight, before)
         else:
-            yield _taken(block, np.zeros(1, np.int64), np.zeros(block.n_rows), before)
+            yield _take_rows(block, np.zeros(1, np.int64), np.zeros(block.n_rows), before)
         before += rows.size
 
 
-def _taken(block: Block, rows: Array, weight: Array | None, start: int) -> Block:
+def _take_rows(block: Block, rows: Array, weight: Array | None, start: int) -> Block:
     return replace(
         block,
         X=block.X[rows],

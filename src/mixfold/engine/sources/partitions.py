@@ -1,4 +1,4 @@
-"""What an executor gets to see of a Dask collection: pieces, and how to cut them into blocks."""
+"""Partitions of Dask collections as executors see them, and how they are cut into blocks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from mixfold.engine.sources.array import ArraySource
 from mixfold.engine.sources.columns import Choice
 from mixfold.engine.sources.frames import PandasSource, check_pandas, pandas_sides
 from mixfold.engine.sources.rows import RowSource
-from mixfold.engine.sources.sides import Sides
 from mixfold.engine.sources.sparse import SparseSource
+from mixfold.engine.sources.weights_and_labels import Sides
 
 # What a partition's ``data`` becomes when computed: rows, weights, labels.
 Values = tuple[Any, Any, Any]
@@ -61,7 +61,7 @@ class Cut:
         if self.choice is not None:
             check_pandas(data, self.choice)
             given = pandas_sides(data, self.choice, given)
-        sides = given.checked(self.start, whole=False)
+        sides = given.check_values(self.start, whole=False)
         if self.choice is not None:
             return PandasSource(data, self.choice, sides, self.start)
         if sparse.issparse(data):

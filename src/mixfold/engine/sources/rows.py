@@ -10,8 +10,8 @@ import numpy as np
 
 from mixfold.contracts import Block
 from mixfold.engine.sources.checks import is_complete
-from mixfold.engine.sources.sides import Sides
 from mixfold.engine.sources.sizes import block_rows, cuts
+from mixfold.engine.sources.weights_and_labels import Sides
 
 
 class RowSource(ABC):

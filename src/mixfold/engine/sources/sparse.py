@@ -9,7 +9,7 @@ from scipy import sparse
 
 from mixfold.engine.sources.checks import check_shape, float_dtype
 from mixfold.engine.sources.rows import RowSource
-from mixfold.engine.sources.sides import Sides
+from mixfold.engine.sources.weights_and_labels import Sides
 
 
 class SparseSource(RowSource):
@@ -43,10 +43,22 @@ class SparseSource(RowSource):
         return block
 
 
+def describe_damage(error: Exception) -> str:
+    """The message for a sparse matrix whose parts do not fit each other."""
+    return (
+        f"X is a damaged sparse matrix ({error}): its indices or row pointers do not fit its "
+        "shape. Build it again, for example with scipy.sparse.coo_array((values, (rows, columns)), "
+        "shape)"
+    )
+
+
 def _canonical(X: Any) -> Any:
     """CSR with sorted indices and no entry stored twice; the caller's object is not changed."""
-    csr = sparse.csr_array(X)
-    csr.check_format(full_check=True)
+    try:
+        csr = sparse.csr_array(X)
+        csr.check_format(full_check=True)
+    except (ValueError, IndexError) as error:
+        raise ValueError(describe_damage(error)) from error
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()

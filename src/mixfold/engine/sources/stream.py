@@ -1,4 +1,4 @@
-"""Sources whose rows come one batch after the other: files. Never whole in memory."""
+"""Base of sources that are read batch by batch (files), never whole in memory."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from mixfold.engine.sources.arrow import labels, matrix, weights
 from mixfold.engine.sources.checks import is_complete, nothing_weighs
 from mixfold.engine.sources.columns import Choice
 from mixfold.engine.sources.readahead import read_ahead
-from mixfold.engine.sources.sides import Sides
 from mixfold.engine.sources.sizes import block_rows
+from mixfold.engine.sources.weights_and_labels import Sides
 
 # One piece of a block: features, weight, label.
 _Piece = tuple[Array, Array | None, Array | None]
@@ -81,7 +81,7 @@ class StreamSource(ABC):
     def _batches(self, rows: int) -> Iterator[tuple[Path, pa.RecordBatch]]:
         """Batches of at most about ``rows`` rows: features, then weight, then label."""
 
-    def _counted(self, n_samples: int) -> None:
+    def _store_row_count(self, n_samples: int) -> None:
         """Told at the end of every full pass."""
         self._sides.check_length(n_samples)
 
@@ -99,7 +99,7 @@ class StreamSource(ABC):
                 f"{self._files[0]} has 0 sample(s) (shape=(0, {self.n_features})) while a minimum "
                 "of 1 is required. Check the filter the file was written with."
             )
-        self._counted(n_samples)
+        self._store_row_count(n_samples)
         if self._choice.weight is not None and heaviest == 0.0:
             raise nothing_weighs()
 
@@ -114,7 +114,7 @@ class StreamSource(ABC):
     def _block(self, piece: _Piece, start: int, begins: list[tuple[int, Path]]) -> Block:
         X, weight, y = piece
         place = partial(_place, begins=begins)
-        own = Sides(weight, y).checked(start, whole=False, place=place)
+        own = Sides(weight, y).check_values(start, whole=False, place=place)
         given = self._sides.part(start, start + len(X))
         for values in (given.weight, given.y):
             if values is not None and len(values) < len(X):

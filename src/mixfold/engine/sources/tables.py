@@ -17,7 +17,7 @@ from mixfold.engine.sources.arrow import (
 from mixfold.engine.sources.checks import check_shape
 from mixfold.engine.sources.columns import Choice, choose
 from mixfold.engine.sources.rows import RowSource
-from mixfold.engine.sources.sides import Sides, sides_of
+from mixfold.engine.sources.weights_and_labels import Sides, sides_of
 
 
 class ArrowSource(RowSource):
@@ -49,13 +49,14 @@ def open_arrow(table: Any, columns: Any, weight: Any, y: Any) -> ArrowSource:
     for i in choice.used:
         field = table.schema.field(i)
         if not is_number(field.type):
-            raise not_a_number(where, field.name, field.type, example(table.column(i)))
+            shown, remedy = example(table.column(i)), f"X.drop([{field.name!r}])"
+            raise not_a_number(where, field.name, field.type, shown, remedy=remedy)
     given = sides_of(weight, y, table.num_rows)
     sides = Sides(
         given.weight if choice.weight is None else weights(table.column(choice.weight)),
         given.y if choice.y is None else labels(table.column(choice.y)),
     )
-    return ArrowSource(table, choice, sides.checked())
+    return ArrowSource(table, choice, sides.check_values())
 
 
 def open_polars(frame: Any, columns: Any, weight: Any, y: Any) -> ArrowSource:

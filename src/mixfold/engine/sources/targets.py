@@ -17,8 +17,8 @@ from mixfold.engine.sources.array import is_path
 from mixfold.engine.sources.columns import choose
 from mixfold.engine.sources.dask import is_dask_frame
 from mixfold.engine.sources.delimited import open_delimited
-from mixfold.engine.sources.files import listed_files
-from mixfold.engine.sources.sides import Sides
+from mixfold.engine.sources.files import list_files
+from mixfold.engine.sources.weights_and_labels import Sides
 
 
 class OutputSource:
@@ -92,7 +92,7 @@ def split_target(X: Any, name: str, weight: Any = None) -> tuple[Array, list[str
     features : list of str
     """
     names, read = _columns(X, name)
-    choice = choose(names, None, weight, name, _called(X))
+    choice = choose(names, None, weight, name, _describe_table(X))
     return read(name), list(choice.names)
 
 
@@ -112,7 +112,7 @@ def _whole_of_file(values: Array) -> Array:
     return _objects(lacks, np.where(lacks, 0, values).astype(np.int64).tolist())
 
 
-def _called(X: Any) -> str:
+def _describe_table(X: Any) -> str:
     return str(X) if is_path(X) else f"the {type(X).__name__}"
 
 
@@ -121,7 +121,7 @@ def _columns(X: Any, wanted: str) -> tuple[list[str], Any]:
     if is_path(X) or (isinstance(X, list | tuple) and X and all(is_path(item) for item in X)):
         return _file_columns(X)
     if isinstance(X, pa.Table | pa.RecordBatch):
-        return list(X.schema.names), lambda name: _arrow(X.column(name))
+        return list(X.schema.names), lambda name: read_arrow_column(X.column(name))
     if is_dask_frame(X):
         return [str(c) for c in X.columns], lambda name: _pandas(X[name].compute())
     package = type(X).__module__.partition(".")[0]
@@ -129,7 +129,7 @@ def _columns(X: Any, wanted: str) -> tuple[list[str], Any]:
         names = [str(c) for c in X.columns]
         return names, lambda name: _pandas(X.iloc[:, names.index(name)])
     if package == "polars":
-        return list(X.columns), lambda name: _arrow(X[name].to_arrow())
+        return list(X.columns), lambda name: read_arrow_column(X[name].to_arrow())
     raise ValueError(
         f"{wanted!r} names a column, but X, a {type(X).__name__}, has no column names; give an "
         "array instead, or X as a table or a Parquet or CSV file"
@@ -142,7 +142,8 @@ def _pandas(column: Any) -> Array:
     return _objects(column.isna().to_numpy(), column.astype(object).to_list())
 
 
-def _arrow(column: Any) -> Array:
+def read_arrow_column(column: Any) -> Array:
+    """An array of arrow; of integers, text or truth values of which some lack, objects and None."""
     if column.null_count == 0 and not pa.types.is_dictionary(column.type):
         return np.asarray(column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array)
                           else column.to_numpy())  # fmt: skip
@@ -160,7 +161,7 @@ def _objects(missing: Array, values: list[Any]) -> Array:
 
 
 def _file_columns(path: Any) -> tuple[list[str], Any]:
-    kind, files = listed_files(path)
+    kind, files = list_files(path)
     if kind == "npy":
         raise ValueError(
             f"y names a column, but {files[0]} has no column names; give y as an array, or X as a "
@@ -168,7 +169,7 @@ def _file_columns(path: Any) -> tuple[list[str], Any]:
         )
     names = _parquet_names(files[0]) if kind == "parquet" else _csv_names(files[0])
     one = _parquet_column if kind == "parquet" else _csv_column
-    return names, lambda name: _whole_of_file(_arrow(pa.chunked_array(
+    return names, lambda name: _whole_of_file(read_arrow_column(pa.chunked_array(
         [chunk for file in files for chunk in one(file, name).chunks])))  # fmt: skip
 
 

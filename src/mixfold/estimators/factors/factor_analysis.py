@@ -17,13 +17,22 @@ from mixfold.engine.sources import open_source
 from mixfold.estimators.factors.factor_model import FactorModel
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
+from mixfold.estimators.shell.fitting import (
+    Survey,
+    WarmStart,
+    checkpoint_of,
+    publish_convergence,
+    run_fit,
+    warn_about_empty_rows,
+    warn_about_fit,
+)
 from mixfold.families.factor import FactorFamily, FactorParams
 from mixfold.families.factor.noise import DiagonalNoise, Noise
 from mixfold.math.frame import Frame
 from mixfold.math.rotations import Rotation, oblimin, promax, quartimax, varimax
 from mixfold.models.factors.spectral import ORDINARY, second_moments
 from mixfold.models.factors.spectral_sums import MissingEntries, SecondMoments
-from mixfold.models.mixtures.compressed import compressed
+from mixfold.models.mixtures.compressed import compress_moments
 from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 
 ROTATIONS: dict[str, Callable[[Array], Rotation]] = {
@@ -57,31 +66,34 @@ class FactorAnalysis(FactorModel):
         How the factors are turned to be read: the first two keep them uncorrelated. None: the
         canonical ones, ordered by how well the data show them.
     tol : float, default=1e-6
-        The fit ends when the gain of all steps to come is projected to be less, in log-likelihood
-        per row (per unit of weight); for complete data, whose steps are cheap, a hundredth of it.
+        The fit stops when the total gain still to come, extrapolated from the recent rate of
+        convergence, is below ``tol``. The gain is that of the log-likelihood per row (per unit of
+        weight). For complete data, whose steps are cheap, the limit is a hundredth of ``tol``.
     noise_floor : float, default=1e-6
-        Smallest noise variance, relative to the variance of its column. A column at the floor is a
-        Heywood case: the factors explain it wholly.
+        Smallest noise variance, relative to the variance of the data. The latter is taken of each
+        column. A column at the floor is a Heywood case: the factors explain it wholly.
     max_iter : int, default=1000
-        Iterations.
+        Largest number of iterations.
     random_state : int, RandomState, Generator or None, default=None
         Seed; the same seed gives the same result for any number of threads or workers.
     warm_start : bool, default=False
         Start the next fit from the last one.
     verbose : int, default=0
-        1 reports progress, 2 every iteration.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
     acceleration : {'auto', 'quasi-newton', 'squarem'} or None, default='auto'
-        How EM is sped up; None is plain EM. The likelihood never falls.
+        Extrapolation between steps, kept only where the objective rises; None makes plain steps.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the rows are visited.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None
-        File in which the fit is kept and from which it goes on if interrupted.
+        File to which a long fit writes its state now and then; the same call made again after an
+        interruption goes on from it and ends in the same result.
 
     Attributes
     ----------
@@ -191,10 +203,10 @@ class FactorAnalysis(FactorModel):
         self.__dict__.pop("_moments", None)  # of a stream
         moments = self._find_moments(source)
         if moments is None:
-            self._fit(source)
+            result = self._fit_rows(source)
         else:
-            self._dtype = source.dtype.name
-            self._fit_moments(moments, quiet=False)
+            result = self._fit_moments(moments, int(moments.sums.rows), source.dtype.name)
+        self._warn_about_factors(result)
         return self
 
     def _find_moments(self, source: Source) -> SecondMoments | None:
@@ -207,35 +219,37 @@ class FactorAnalysis(FactorModel):
         except MissingEntries:
             return None
 
-    def _fit_moments(self, moments: SecondMoments, quiet: bool) -> None:
-        """Fit by EM to a few rows that have the moments of all, and publish."""
+    def _fit_moments(self, moments: SecondMoments, n_rows: int, dtype: str) -> Fit:
+        """Fit by EM to a few rows that have the moments of all ``n_rows``, and publish."""
         if moments.sums.weight == 0:
             raise ValueError("no row has a positive weight; give one at least a weight above 0")
         self._holes = False
-        n_rows = self.n_features_in_ + 1 if quiet else int(moments.sums.rows)
         self.n_components_ = self._dimension(n_rows, self.n_features_in_)
-        few = compressed(moments)
+        few = compress_moments(moments)
         source = open_source(np.ascontiguousarray(few.rows), weight=few.weight)
         executor = resolve_executor("threads", self.n_jobs, source)
-        checkpoint, seed = self._checkpoint(), seed_from(self.random_state)
+        checkpoint, seed = checkpoint_of(self), seed_from(self.random_state)
         seed = seed if checkpoint is None else checkpoint.seed(seed)
         # on both sides of zero even a single row tells the spread of its columns
         rows, weight = replace(few, mean=np.zeros_like(few.mean)).both_sides()
         pilot = draw_pilot(open_source(rows, weight=weight), executor, len(rows), seed)
+        survey = Survey(source, executor, seed, pilot)
         model = Mixture(1, self._family(fixed_means=True))
-        plan = self._plan(seed)
         # steps on so few rows cost next to nothing
-        plan = replace(plan, tol=plan.tol / 100)
-        result = self._climbed(model, source, executor, pilot, plan)
+        plan = replace(self._make_plan(seed, self.max_iter), tol=self.tol / 100)
+        result = run_fit(self, model, survey, plan, self._warm_start(model, survey))
+
         result = replace(result, params=_move_mean(result.params, few.mean))
-        dtype = self._dtype
-        self._keep(result, source, seed, quiet)
+        self._store_density_fit(result, survey)
         self._dtype = dtype  # of the rows, not of those that stand for them
         self._publish_params()
+        publish_convergence(self, result)
+        warn_about_empty_rows(result)
+        return result
 
     def _fit_moments_so_far(self, moments: SecondMoments) -> None:
         """Fit to all complete rows of a stream; called by ``partial_fit``."""
-        self._fit_moments(moments, quiet=True)
+        self._fit_moments(moments, self.n_features_in_ + 1, self._dtype)
 
     def _continues_last_fit(self) -> bool:
         """Whether the next fit begins where the last one ended.
@@ -247,15 +261,15 @@ class FactorAnalysis(FactorModel):
         many = earlier is not None and int(earlier.sums.rows) > self.n_features_in_
         return bool(self.warm_start or (many and not self.heywood_.size))
 
-    def _continued(self, model: Mixture, pilot: Any) -> dict[str, Any]:
-        """The parameters at hand as the start, if they can be; called by ``_climbed``."""
+    def _warm_start(self, model: Mixture, survey: Survey) -> WarmStart:
+        """The parameters at hand as the start, if they can be."""
         if not (self._continues_last_fit() and hasattr(self, "_params") and self._fits(model)):
-            return {}
+            return WarmStart()
         params = self._params
         assert isinstance(model.family, FactorFamily)
         if model.family.fixed_means:  # those of ``_fit_moments``, about zero
             params = _move_mean(params, np.zeros(self.n_features_in_))
-        return {"start": model.reframed(params, pilot)}
+        return WarmStart(model.change_frame(params, survey.pilot))
 
     # ------------------------------------------------ what the base asks for
 
@@ -279,8 +293,8 @@ class FactorAnalysis(FactorModel):
 
     # ------------------------------------------------ results
 
-    def _tell(self, fit: Fit) -> None:
-        """Warn of Heywood cases by the names of their columns; called by ``_publish_fit``."""
+    def _warn_about_factors(self, fit: Fit) -> None:
+        """Warn of Heywood cases by the names of their columns, and of what ended the fit."""
         if self.heywood_.size:
             names = getattr(self, "feature_names_in_", np.arange(self.n_features_in_))
             which = ", ".join(str(names[j]) for j in self.heywood_[:5])
@@ -291,7 +305,7 @@ class FactorAnalysis(FactorModel):
                 DegenerateWarning,
             )
             fit = replace(fit, events=tuple(e for e in fit.events if e.kind != "floor"))
-        super()._tell(fit)
+        warn_about_fit(fit, self.max_iter)
 
     def _rotate(self, loadings: Array) -> Rotation:
         """Turn the factors as ``rotation`` asks."""

@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mixfold.contracts import Array
-from mixfold.engine.loop import Plan
+from mixfold.contracts import Array, Source
+from mixfold.engine.loop import Fit, Plan
 from mixfold.estimators.factors.mixed_latents import MixedLatents
 from mixfold.estimators.mixtures.mixture import MixtureEstimator
 from mixfold.estimators.shell import constraints as rule
-from mixfold.estimators.shell.fitting import FITTING_RULES
+from mixfold.estimators.shell.fitting import (
+    FIRST_BATCH_STEPS,
+    acceleration_named,
+    check_enough_rows,
+    publish_convergence,
+    run_fit,
+    survey_rows,
+    warn_about_empty_rows,
+    warn_about_fit,
+)
+from mixfold.estimators.shell.units import warn_about_units
 from mixfold.families.factor import FactorFamily, OwnLoadings, TiedLoadings
 from mixfold.families.factor.noise import Noise
 from mixfold.math.low_rank import low_rank
@@ -35,20 +45,17 @@ def _is_factors(value: Any) -> bool:
 class FactorMixture(MixedLatents, MixtureEstimator):
     """Base of MixtureOfPPCA and MixtureOfFactorAnalyzers, which say what noise they have.
 
-    ``fit``, ``partial_fit`` and the questions about components are those of every mixture
+    ``partial_fit`` and the questions about components are those of every mixture
     (MixtureEstimator); latents are those of every model with several planes (MixedLatents).
     """
 
     _shape_names: ClassVar[str] = "n_components or n_factors"
     _constraints: ClassVar[rule.Constraints] = {
-        **FITTING_RULES,
         "n_components": (rule.integer(1),),
         "n_factors": (rule.Rule("an int >= 0, or one for each component", _is_factors),),
         "tied": (rule.Rule("some of ('loadings', 'noise')", _is_tied),),
-        "noise_floor": (rule.number(0),),
-        "n_init": (rule.integer(1),),
         "init_params": (rule.one_of(FACTOR_STARTS),),
-    }
+    }  # fmt: skip
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_holes", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_",
         "lower_bound_", "lower_bounds_", "events_", "_dtype", "_stream", "_schedule",
@@ -101,21 +108,81 @@ class FactorMixture(MixedLatents, MixtureEstimator):
     def _shape_noise(self, noise: Array) -> Array:
         """Variances (K, D) in the shape of ``noise_variance_``."""
 
-    # ------------------------------------------------ the model and how it is run
+    # ------------------------------------------------ fitting
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, component_labels: Any = None
+    ) -> Self:
+        """Fit the mixture.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, table, path or Dask collection
+            Rows are samples, columns features; NaN or null marks a missing entry.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or str, optional
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature.
+        component_labels : array-like of shape (n_samples,) or str, optional
+            The component of each row, 0 to n_components - 1, or -1 where it is unknown.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        source = self._open_rows(X, sample_weight, component_labels)
+        result = self._fit_rows(source)
+        warn_about_fit(result, self.max_iter)
+        return self
+
+    def _fit_rows(self, source: Source, first_batch: bool = False) -> Fit:
+        """Fit by EM and publish; for ``fit`` and the first batch of ``partial_fit``."""
+        survey = survey_rows(self, source, self.n_components)
+        self._check_sizes(survey.pilot.total_rows)
+        self._holes = survey.has_missing
+        model = self._model(source.n_features)
+        if not (first_batch or self._family().scales_columns):
+            other = ", or use MixtureOfFactorAnalyzers, in which every column has noise of its own"
+            warn_about_units(self, survey.pilot, "noise that is the same in all columns", other)
+        several = self.n_components > 1
+        plan = Plan(
+            tol=self.tol,
+            max_iter=min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter,
+            n_init=self.n_init if several else 1,
+            n_candidates=self._start().n_candidates if several else 1,
+            acceleration=acceleration_named(self.acceleration),
+            time_budget=self.time_budget,
+            seed=survey.seed,
+        )
+        result = run_fit(self, model, survey, plan, self._warm_start(model, survey))
+
+        self._store_density_fit(result, survey)
+        self._publish_params()
+        publish_convergence(self, result)
+        warn_about_empty_rows(result)
+        return result
+
+    def _learn_batch(self, source: Source, first: bool) -> None:
+        """One step of stepwise EM; statistics of batches are blended without expansion."""
+        model = Mixture(self.n_components, self._family(expand=False, has_missing=True))
+        self._learn_batch_by_em(model, source, first)
+
+    # ------------------------------------------------ the model
 
     @property
     def _factors(self) -> tuple[int, ...]:
         """``n_factors`` as numbers: one for all components, or one for each."""
         return tuple(int(n) for n in np.atleast_1d(self.n_factors))
 
-    def _family(self, expand: bool = True, holes: bool | None = None) -> FactorFamily:
+    def _family(self, expand: bool = True, has_missing: bool | None = None) -> FactorFamily:
         """The density of the rows of a component, from the settings."""
         return FactorFamily(
             floor=max(float(self.noise_floor), 1e-14),
             factors=self._factors,
             noise=self._noise("noise" in self.tied),
             loadings=TiedLoadings() if "loadings" in self.tied else OwnLoadings(),
-            holes=getattr(self, "_holes", False) if holes is None else holes,
+            has_missing=getattr(self, "_holes", False) if has_missing is None else has_missing,
             expand=expand,
         )
 
@@ -125,10 +192,6 @@ class FactorMixture(MixedLatents, MixtureEstimator):
     def _start(self) -> FactorStart:
         """How rows are first shared, by ``init_params``."""
         return FACTOR_STARTS[self.init_params](max(self._factors))
-
-    def _stream_model(self, n_features: int) -> Mixture:
-        """The model of stepwise EM, whose statistics of batches may be blended."""
-        return Mixture(self.n_components, self._family(expand=False, holes=True))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -143,9 +206,9 @@ class FactorMixture(MixedLatents, MixtureEstimator):
                 f"tied loadings have one number of factors for all components; got {factors}"
             )
 
-    def _check_rows(self, n_rows: int) -> None:
-        """Refuse more components or factors than the data allow; called by ``_survey``."""
-        super()._check_rows(n_rows)
+    def _check_sizes(self, n_rows: int) -> None:
+        """Refuse more components or factors than the data allow."""
+        check_enough_rows(n_rows, self.n_components)
         most = max(self._factors)
         if most > self.n_features_in_:
             raise ValueError(
@@ -157,18 +220,6 @@ class FactorMixture(MixedLatents, MixtureEstimator):
                 f"n_factors={most} must be less than the number of rows of positive weight, "
                 f"n_samples = {n_rows}; lower n_factors or give more rows"
             )
-
-    def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
-        one = self.n_components == 1
-        return Plan(
-            tol=self.tol,
-            max_iter=self.max_iter if max_iter is None else max_iter,
-            n_init=1 if one else self.n_init,
-            n_candidates=1 if one else self._start().n_candidates,
-            acceleration=self._acceleration(),
-            time_budget=self.time_budget,
-            seed=seed,
-        )
 
     def _fits(self, model: Mixture) -> bool:
         """Whether the parameters at hand have the components and factors of the settings.

@@ -16,7 +16,15 @@ from mixfold.engine.random import RowKeys, seed_from
 from mixfold.engine.schedules import Stepwise
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import latents
-from mixfold.estimators.shell.fitting import FITTING_RULES
+from mixfold.estimators.shell.fitting import (
+    FIRST_BATCH_STEPS,
+    acceleration_named,
+    check_enough_rows,
+    publish_convergence,
+    run_fit,
+    survey_rows,
+    warn_about_empty_rows,
+)
 from mixfold.estimators.shell.latents import LatentEstimator
 from mixfold.families.factor import FactorFamily
 from mixfold.families.factor.noise import Noise
@@ -24,26 +32,28 @@ from mixfold.math.low_rank import low_rank
 from mixfold.models.factors import factor_use
 from mixfold.models.factors.spectral import ORDINARY, second_moments
 from mixfold.models.factors.spectral_sums import MissingEntries, SecondMoments, SumSquares
-from mixfold.models.mixtures.compressed import compressed
+from mixfold.models.mixtures.compressed import compress_moments
 from mixfold.models.mixtures.mixture import Mixture
 
 
 class FactorModel(LatentEstimator):
     """Base of PPCA and FactorAnalysis; ``n_components`` is the latent dimension.
 
-    Each of them has its own ``fit``, which calls ``_fit`` where EM visits the rows. Both learn by
-    batches in the same way: ``partial_fit`` keeps the moments of all rows while it can.
+    Each of them has its own ``fit``, which calls ``_fit_rows`` where EM visits the rows. Both learn
+    by batches in the same way: ``partial_fit`` keeps the moments of all rows while it can.
     """
 
     _constraints: ClassVar[rule.Constraints] = {
-        **FITTING_RULES,
-        "noise_floor": (rule.number(0),),
-    }
+    }  # fmt: skip
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_holes", "_moments", "_batches", "n_components_", "_total", "converged_",
         "stop_reason_", "n_iter_", "n_passes_", "lower_bound_", "lower_bounds_", "events_",
         "_dtype", "_stream", "_schedule",
     )  # fmt: skip
+
+    # of a stream: sums over all its rows, and the number of batches
+    _moments: SecondMoments
+    _batches: int
 
     # ------------------------------------------------ what the two models say
 
@@ -74,17 +84,13 @@ class FactorModel(LatentEstimator):
 
     # ------------------------------------------------ the model and how it is run
 
-    @property
-    def _size(self) -> int:
-        return 1
-
     def _family(self, **changes: Any) -> FactorFamily:
         """The density of a row, from the settings and ``n_components_``."""
         family = FactorFamily(
             floor=max(float(self.noise_floor), 1e-14),
             factors=(self.n_components_,),
             noise=self._noise(),
-            holes=getattr(self, "_holes", False),
+            has_missing=getattr(self, "_holes", False),
             fixed_means=self._uncentred,
         )
         return replace(family, **changes)
@@ -92,16 +98,13 @@ class FactorModel(LatentEstimator):
     def _model(self, n_features: int) -> Mixture:
         return Mixture(1, self._family())
 
-    def _stream_model(self, n_features: int) -> Mixture:
-        """The model of stepwise EM, whose statistics of batches may be blended."""
-        return Mixture(1, self._family(expand=False, holes=True))
-
-    def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
+    def _make_plan(self, seed: int, max_iter: int) -> Plan:
+        """How the engine runs EM: from one start."""
         return Plan(
             tol=self.tol,
-            max_iter=self.max_iter if max_iter is None else max_iter,
+            max_iter=max_iter,
             n_candidates=1,
-            acceleration=self._acceleration(),
+            acceleration=acceleration_named(self.acceleration),
             time_budget=self.time_budget,
             seed=seed,
         )
@@ -126,26 +129,34 @@ class FactorModel(LatentEstimator):
 
     # ------------------------------------------------ fitting
 
-    def _fit(
-        self, source: Source, max_iter: int | None = None, n_latents: int | None = None
+    def _fit_rows(
+        self, source: Source, n_latents: int | None = None, first_batch: bool = False
     ) -> Fit:
         """Fit by EM over the rows and publish; ``n_latents`` instead of ``n_components``.
 
-        Called by ``fit``, and with ``max_iter`` for the first batch of a stream.
+        Called by ``fit`` where moments do not suffice, and by ``partial_fit``.
         """
-        executor, seed, pilot = self._survey(source)
+        survey = survey_rows(self, source)
+        check_enough_rows(survey.pilot.total_rows, 1)
+        self._holes = survey.has_missing
         if n_latents is None:
-            n_latents = self._dimension(pilot.total_rows, self.n_features_in_)
+            n_latents = self._dimension(survey.pilot.total_rows, self.n_features_in_)
         self.n_components_ = n_latents
         model = self._model(source.n_features)
-        result = self._climbed(model, source, executor, pilot, self._plan(seed, max_iter))
-        # a first batch need not converge: others follow
-        self._keep(result, source, seed, quiet=max_iter is not None)
+        max_iter = min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter
+        plan = self._make_plan(survey.seed, max_iter)
+        result = run_fit(self, model, survey, plan, self._warm_start(model, survey))
+
+        self._store_density_fit(result, survey)
+        self._publish_params()
+        publish_convergence(self, result)
+        warn_about_empty_rows(result)
         return result
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, then the expected latents of the rows."""
-        return self.fit(X, y, sample_weight).transform(X)
+        found: Array = self.fit(X, y, sample_weight).transform(X)
+        return found
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn from one more batch, of any size.
@@ -201,12 +212,20 @@ class FactorModel(LatentEstimator):
     def _learn_by_em(self, source: Source, first: bool) -> None:
         """Learn one more batch by stepwise EM; for ``partial_fit``."""
         self._holes = True
-        self._learn(source, "n_components", first)
+        if first:
+            self._fit_rows(source, first_batch=True)
+        else:
+            self._check_same_stream(self._model(self.n_features_in_), "n_components")
+        self._learn_batch_by_em(self._stream_model(), source, first)
+
+    def _stream_model(self) -> Mixture:
+        """The model of stepwise EM, whose statistics of batches may be blended."""
+        return Mixture(1, self._family(expand=False, has_missing=True))
 
     def _schedule_of_moments(self) -> Stepwise:
         """The batches so far as stepwise EM would have them; for ``partial_fit``."""
-        model = self._stream_model(self.n_features_in_)
-        rows, weight = compressed(self._moments).both_sides()
+        model = self._stream_model()
+        rows, weight = compress_moments(self._moments).both_sides()
         task = partial(model.expect, model.prepare(self._params), rng=RowKeys(0, 0))
         stats = task(Block(np.ascontiguousarray(rows), weight=weight))
         return Stepwise(model.normalised(stats), self._batches)
@@ -244,9 +263,9 @@ class FactorModel(LatentEstimator):
         check_is_fitted(self)
         turn = self._latent_turn()
         if not return_cov:
-            Z = np.concatenate(self._inferred(X, latents.alone))
+            Z = np.concatenate(self._infer_blocks(X, latents.alone))
             return Z if turn is None else (Z @ turn).astype(Z.dtype)
-        parts = self._inferred(X, latents.with_covariances)
+        parts = self._infer_blocks(X, latents.with_covariances)
         Z = np.concatenate([part[0] for part in parts])
         if turn is not None:
             Z = (Z @ turn).astype(Z.dtype)
@@ -311,7 +330,8 @@ class FactorModel(LatentEstimator):
         components = self._params.components
         scale = components.frame.scale
         loadings = components.loadings[0] * scale[:, None]
-        return loadings @ loadings.T + np.diag(components.noise[0] * scale**2)
+        found: Array = loadings @ loadings.T + np.diag(components.noise[0] * scale**2)
+        return found
 
     def get_precision(self) -> Array:
         """The inverse of ``get_covariance``, by a factor of the size of the latents."""
@@ -319,7 +339,8 @@ class FactorModel(LatentEstimator):
         components = self._params.components
         root = np.sqrt(components.noise[0]) * components.frame.scale
         whiten = low_rank(components.loadings, components.noise).whiten[0] / components.frame.scale
-        return np.diag(1 / root**2) - whiten.T @ whiten
+        found: Array = np.diag(1 / root**2) - whiten.T @ whiten
+        return found
 
     # ------------------------------------------------ files
 

@@ -11,24 +11,57 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mixfold.contracts import Array, Block, Pilot
-from mixfold.engine.acceleration import ACCELERATIONS, Acceleration
-from mixfold.engine.loop import Plan
+from mixfold.contracts import Array, Block, Pilot, Source
+from mixfold.engine.acceleration import ACCELERATIONS
+from mixfold.engine.loop import Fit, Plan, fit
+from mixfold.engine.schedules import Stepwise
+from mixfold.engine.sources import open_source
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import predictions
-from mixfold.estimators.shell.component_labels import check_labels
 from mixfold.estimators.shell.density import DensityEstimator
-from mixfold.estimators.shell.fitting import FITTING_RULES
+from mixfold.estimators.shell.fitting import (
+    FIRST_BATCH_STEPS,
+    Survey,
+    WarmStart,
+    check_enough_rows,
+    learn_one_batch,
+    publish_convergence,
+    run_fit,
+    survey_rows,
+    warn_about_empty_rows,
+    warn_about_fit,
+)
+from mixfold.estimators.shell.input_rows import check_component_labels
+from mixfold.families.factor import FactorFamily, IsotropicNoise
+from mixfold.families.projection import (
+    PLANE_UPDATES,
+    BayesProjectedGaussian,
+    Plane,
+    ProjectedGaussian,
+)
 from mixfold.mixing.dirichlet import SymmetricDirichlet
+from mixfold.models.mixtures.bayes_mixture import BayesMixture, BayesParams
 from mixfold.models.mixtures.merge_split import IN_USE
+from mixfold.models.mixtures.mixture import Mixture, MixtureParams, MixtureReading
+from mixfold.models.mixtures.rows import informative
 from mixfold.models.mixtures.starts import STARTS
-from mixfold.models.projection.clustered_projection import ClusteredProjection
-from mixfold.models.projection.projection_axes import UPDATES
-from mixfold.models.projection.projection_laws import LatentLaw, MaximumLikelihood, VariationalBayes
-from mixfold.models.projection.projection_reading import ProjectionReading
-from mixfold.models.projection.projection_records import ProjectionParams
-from mixfold.models.projection.projection_start import find_plane
-from mixfold.models.projection.projection_use import Canonical, canonical
+from mixfold.models.projection.earlier_files import as_mixture
+from mixfold.models.projection.mixtures import (
+    ProjectedBayesMixture,
+    ProjectedMixture,
+    expected_latents,
+)
+from mixfold.models.projection.start import (
+    FewerClusters,
+    cluster_prior,
+    find_plane,
+    plane_of_factors,
+    start_sizes,
+)
+from mixfold.models.projection.use import Canonical, canonical
+
+# how far the plane of a start is fitted where entries are missing
+_PLANE_TOL, _PLANE_STEPS = 1e-3, 50
 
 
 class GaussianPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEstimator):
@@ -49,8 +82,11 @@ class GaussianPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEsti
     there can be, and clusters that are not needed lose their rows.
 
     Rows may weigh, and X may be an array, a sparse matrix (never made dense), a table, a file
-    larger than memory or a Dask collection. Missing entries are not allowed. The result depends on
-    the units of the columns: scale them if they are not comparable.
+    larger than memory or a Dask collection. Missing entries (NaN) are integrated out: by EM the
+    likelihood is that of the observed entries exactly, by variational Bayes the bound is of their
+    evidence, of the same kind as for complete rows. ``impute`` fills them, ``partial_fit`` learns
+    from a stream. The result depends on the units of the columns: scale them if they are not
+    comparable.
 
     Parameters
     ----------
@@ -72,37 +108,42 @@ class GaussianPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEsti
         axis ('vb'). None takes the variance of the latents times K^(-2 / d).
     update : {'procrustes', 'regress'}, default='procrustes'
         How EM finds the axes: the best orthonormal ones, or by regression on the latents, which
-        are then brought back to scale ('em' only).
+        are then brought back to scale ('em' only). A stream uses 'procrustes'.
     tol : float, default=1e-5
-        The fit ends when the gain of all steps to come is projected to be less, in the objective
-        per row (per unit of weight).
+        The fit stops when the total gain still to come, extrapolated from the recent rate of
+        convergence, is below ``tol``. The gain is that of the objective per row (per unit of
+        weight).
     noise_floor : float, default=1e-6
-        Smallest noise variance, relative to the mean variance of the columns.
+        Smallest noise variance, relative to the variance of the data. The latter is the mean over
+        the columns.
     max_iter : int, default=1000
-        Iterations per start.
+        Largest number of iterations. Each start has this limit.
     n_init : int, default=1
         Starts that are followed to the end; the best is kept.
     init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'}, default='kmeans'
-        How the scores on the principal axes are first shared among clusters. 'kmeans' compares
-        many starts, by variational Bayes also with fewer clusters.
+        How rows are first shared among the components. Here the scores on the principal axes are
+        shared among clusters. 'kmeans' compares many starts, by variational Bayes also with fewer
+        clusters.
     random_state : int, RandomState, Generator or None, default=None
         Seed; the same seed gives the same result for any number of threads or workers.
     warm_start : bool, default=False
         Start the next fit from the last one.
     verbose : int, default=0
-        1 reports progress, 2 every iteration.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
     acceleration : {'auto', 'squarem'} or None, default='auto'
-        How the iteration is sped up; None is the plain one. The objective never falls.
+        Extrapolation between steps, kept only where the objective rises; None makes plain steps.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the rows are visited.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None
-        File in which the fit is kept and from which it goes on if interrupted.
+        File to which a long fit writes its state now and then; the same call made again after an
+        interruption goes on from it and ends in the same result.
 
     Attributes
     ----------
@@ -172,7 +213,6 @@ class GaussianPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEsti
     """
 
     _constraints: ClassVar[rule.Constraints] = {
-        **FITTING_RULES,
         "n_clusters": (rule.integer(1),),
         "n_components": (rule.integer(1),),
         "inference": (rule.one_of(["vb", "em"]),),
@@ -180,17 +220,18 @@ class GaussianPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEsti
         "mean_precision_prior": (rule.number(0, open_end=True),),
         "degrees_of_freedom_prior": (rule.nothing(), rule.number(0, open_end=True)),
         "covariance_prior": (rule.nothing(), rule.number(0, open_end=True)),
-        "update": (rule.one_of(UPDATES),),
-        "noise_floor": (rule.number(0),),
-        "n_init": (rule.integer(1),),
+        "update": (rule.one_of(PLANE_UPDATES),),
         "init_params": (rule.one_of(STARTS),),
         "acceleration": (rule.nothing(), rule.one_of(["auto", "squarem"])),
-    }
-    _size_name: ClassVar[str] = "n_clusters"
+    }  # fmt: skip
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_", "lower_bound_",
         "lower_bounds_", "evidence_bound_", "events_", "_dtype", "_stream",
+        "_schedule", "_weight",
     )  # fmt: skip
+
+    # of the rows that were fitted, or that a stream has shown
+    _weight: float
 
     def __init__(
         self,
@@ -251,7 +292,7 @@ class GaussianPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEsti
         Parameters
         ----------
         X : array-like, sparse matrix, table, path or Dask collection
-            Rows are samples, columns features; no entry may be missing.
+            Rows are samples, columns features; NaN or null marks a missing entry.
         y : ignored
         sample_weight : array-like of shape (n_samples,) or str, optional
             Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
@@ -264,23 +305,13 @@ class GaussianPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEsti
         self
         """
         self._check_parameters()
-        labels = check_labels(component_labels, self.n_clusters)
+        labels = check_component_labels(component_labels, self.n_clusters)
         source = self._open(X, reset=True, weight=sample_weight, y=labels, min_rows=2)
-        executor, seed, pilot = self._survey(source)
-        model = self._model(source.n_features)
-        # starts share the principal axes of all rows
-        rng = np.random.default_rng(seed % 2**63)
-        plane = find_plane(source, executor, model.size, model.floor, rng)
-        started = replace(model, plane=plane)
-        result = self._climbed(started, source, executor, pilot, self._plan(seed))
+        result = self._fit_rows(source)
         if labels is None and not self.warm_start:  # the order of a start is an accident
-            order = np.argsort(-result.params.clusters.counts, kind="stable")
-            result = replace(result, params=model.ordered(result.params, order))
-        self._keep(result, source, seed, quiet=False)
-        self.__dict__.pop("evidence_bound_", None)
-        if model.law.bayes:
-            self._total = None  # the objective is not the log-likelihood
-            self.evidence_bound_ = float(result.objective)
+            self._params = _ordered(self._model(source.n_features), result.params)
+            self._publish_params()
+        warn_about_fit(result, self.max_iter)
         return self
 
     def fit_predict(
@@ -289,26 +320,94 @@ class GaussianPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEsti
         """Fit, then assign each row to its most probable cluster."""
         return self.fit(X, y, sample_weight, component_labels).predict(X)
 
-    def _look(self, pilot: Pilot) -> None:
-        """Refuse missing entries; called by ``_survey``."""
-        lacking = np.flatnonzero(pilot.observed < pilot.total_rows)
-        if lacking.size:
-            names = getattr(self, "feature_names_in_", None)
-            which = repr(names[lacking[0]]) if names is not None else str(lacking[0])
-            raise ValueError(
-                f"X holds NaN, in column {which} first: {type(self).__name__} needs complete rows. "
-                "Fill them first, with PPCA(...).fit(X).impute(X) say, or leave them out"
-            )
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, component_labels: Any = None
+    ) -> Self:
+        """Learn from one more batch (stepwise EM or VB); the first one makes the start.
 
-    def _check_rows(self, n_rows: int) -> None:
-        """Refuse fewer rows than clusters or latents need; called by ``_survey``."""
-        model = self._model(self.n_features_in_)
-        if not model.law.bayes:  # with priors there may be more clusters than rows
-            super()._check_rows(n_rows)
-        if model.size > min(n_rows, self.n_features_in_):
+        Parameters are as in ``fit``. Batches may have any size after the first; make that a
+        typical one. The running averages forget the first batches, whose latents were seen from
+        poorer axes; by variational Bayes they count for the weight of all rows so far.
+        """
+        self._check_parameters()
+        first = not hasattr(self, "_schedule")
+        labels = check_component_labels(component_labels, self.n_clusters)
+        source = self._open(
+            X, reset=first, weight=sample_weight, y=labels, min_rows=2 if first else 1
+        )
+        if first:
+            self._fit_rows(source, first_batch=True)
+        else:
+            names = "n_clusters, n_components or inference"
+            self._check_same_stream(self._model(self.n_features_in_), names)
+        # statistics of batches are blended in latent coordinates that stay
+        model = self._model(self.n_features_in_, has_missing=True, fixed_latents=True)
+        schedule = Stepwise() if first else replace(self._schedule, weight=self._weight)
+        learned = learn_one_batch(self, model, source, schedule, total_weight=None)
+        if learned is not None:
+            self._weight = learned.schedule.weight
+            self.__dict__.pop("evidence_bound_", None)
+            self._publish_batch(learned)
+        return self
+
+    def _fit_rows(self, source: Source, first_batch: bool = False) -> Fit:
+        """Look at the rows, make the model with a plane to start from, run it, publish."""
+        survey = survey_rows(self, source, self.n_clusters)
+        self._check_sizes(survey.pilot.total_rows)
+        if survey.has_missing:
+            plane = self._find_plane_of_sample(survey.pilot, survey.seed)
+        else:
+            rng = np.random.default_rng(survey.seed % 2**63)
+            plane = find_plane(source, survey.executor, int(self.n_components), self._floor, rng)
+        model = self._model(source.n_features, plane, survey.has_missing)
+        several = self.init_params == "kmeans" and self.n_clusters > 1
+        plan = Plan(
+            tol=self.tol,
+            max_iter=min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter,
+            n_init=self.n_init if self.n_clusters > 1 else 1,
+            n_candidates=len(start_sizes(int(self.n_clusters), self._bayes)) if several else 1,
+            acceleration=None if self.acceleration is None else ACCELERATIONS["squarem"],
+            time_budget=self.time_budget,
+            seed=survey.seed,
+        )
+        result = run_fit(self, model, survey, plan, self._warm_start(model, survey))
+
+        self._weight = float(result.weight)
+        self._store_density_fit(result, survey)
+        self._publish_params()
+        publish_convergence(self, result)
+        warn_about_empty_rows(result)
+        self.__dict__.pop("evidence_bound_", None)
+        if self._bayes:
+            self._total = None  # the objective is not the log-likelihood
+            self.evidence_bound_ = float(result.objective)
+        return result
+
+    def _find_plane_of_sample(self, pilot: Pilot, seed: int) -> Plane:
+        """The plane of probabilistic PCA, by EM on a sample whose rows may lack entries."""
+        sample = informative(pilot.block)
+        source = open_source(sample.X, weight=sample.weight)
+        ppca = FactorFamily(
+            floor=self._floor,
+            factors=(int(self.n_components),),
+            noise=IsotropicNoise(),
+            has_missing=True,
+        )
+        plan = Plan(
+            tol=_PLANE_TOL, max_iter=_PLANE_STEPS, acceleration=ACCELERATIONS["quasi-newton"],
+            seed=seed,
+        )  # fmt: skip
+        found = fit(Mixture(1, ppca), source, self._executor(source), plan)
+        return plane_of_factors(found.params.components, self._floor)
+
+    def _check_sizes(self, n_rows: int) -> None:
+        """Refuse fewer rows than clusters or latents need."""
+        if not self._bayes:  # with priors there may be more clusters than rows
+            check_enough_rows(n_rows, self.n_clusters, "n_clusters")
+        if self.n_components > min(n_rows, self.n_features_in_):
             raise ValueError(
-                f"n_components={model.size} must be at most min(n_samples, n_features), with "
-                f"n_samples = {n_rows} rows of positive weight and n_features = "
+                f"n_components={self.n_components} must be at most min(n_samples, n_features), "
+                f"with n_samples = {n_rows} rows of positive weight and n_features = "
                 f"{self.n_features_in_}; lower n_components"
             )
 
@@ -318,56 +417,65 @@ class GaussianPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEsti
         super()._check_parameters()
         self._model(0)  # it refuses settings that do not go together
 
-    def _model(self, n_features: int) -> Any:
-        """The ClusteredProjection that the engine fits, for the settings at hand."""
-        return ClusteredProjection(
-            int(self.n_clusters),
-            int(self.n_components),
-            self._law(),
-            UPDATES[self.update],
-            max(float(self.noise_floor), 1e-12),
-            STARTS[self.init_params],
-        )
+    @property
+    def _bayes(self) -> bool:
+        """Whether the clusters have priors."""
+        return self.inference == "vb"
 
-    def _law(self) -> LatentLaw:
-        """How the clusters are learned from the latents: with priors, or without."""
-        if self.inference == "em":
-            return MaximumLikelihood()
-        return VariationalBayes(
-            SymmetricDirichlet(float(self.alpha)),
-            float(self.mean_precision_prior),
-            self.degrees_of_freedom_prior,
-            self.covariance_prior,
-        )
+    @property
+    def _floor(self) -> float:
+        return max(float(self.noise_floor), 1e-12)
 
-    def _acceleration(self) -> Acceleration | None:
-        return None if self.acceleration is None else ACCELERATIONS["squarem"]
+    def _model(
+        self, n_features: int, plane: Plane | None = None, has_missing: bool = False,
+        fixed_latents: bool = False,
+    ) -> Mixture:  # fmt: skip
+        """The mixture for the settings at hand; a fit starts from ``plane``."""
+        K = int(self.n_clusters)
+        kind = BayesProjectedGaussian if self._bayes else ProjectedGaussian
+        family = kind(
+            self._floor, int(self.n_components), PLANE_UPDATES[self.update], has_missing,
+            fixed_latents, plane,
+        )  # fmt: skip
+        start = FewerClusters(STARTS[self.init_params], start_sizes(K, self._bayes))
+        if not self._bayes:
+            return ProjectedMixture(K, family, start=start)
+        prior = None
+        if plane is not None:
+            prior = cluster_prior(
+                plane, K, self.mean_precision_prior, self.degrees_of_freedom_prior,
+                self.covariance_prior,
+            )  # fmt: skip
+        weights = SymmetricDirichlet(float(self.alpha))
+        return ProjectedBayesMixture(K, family, weights, start, prior=prior)
 
-    def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
-        model = self._model(self.n_features_in_)
-        several = self.init_params == "kmeans" and self.n_clusters > 1
-        return Plan(
-            tol=self.tol,
-            max_iter=self.max_iter if max_iter is None else max_iter,
-            n_init=self.n_init if self.n_clusters > 1 else 1,
-            n_candidates=model.n_starts if several else 1,
-            acceleration=self._acceleration(),
-            time_budget=self.time_budget,
-            seed=seed,
-        )
-
-    def _fits(self, model: Any) -> bool:
+    def _fits(self, model: Mixture) -> bool:
         """Whether ``warm_start`` (or a file) brings parameters of the shape of these settings."""
         params = self._params
-        same = model.law.bayes == (params.clusters.prior is not None)
-        shape = (self.n_features_in_, model.size)
-        return same and params.axes.shape == shape and params.n_components == model.n_components
+        if not isinstance(params, BayesParams if self._bayes else MixtureParams):
+            return False
+        shape = (self.n_features_in_, int(self.n_components))
+        return params.components.axes.shape == shape and params.n_components == self.n_clusters
+
+    def _warm_start(self, model: Mixture, survey: Survey) -> WarmStart:
+        warm = super()._warm_start(model, survey)
+        return (
+            warm
+            if warm.params is None
+            else replace(warm, params=model.with_current_priors(warm.params))
+        )
 
     # ------------------------------------------------ results
 
     def _publish_params(self) -> None:
-        found, counts = self._canonical(), self._params.clusters.counts
-        self.counts_, self.active_ = counts, counts > IN_USE
+        found, params = self._canonical(), self._params
+        self.__dict__.pop("alpha_", None)
+        if self._bayes:
+            self.counts_ = params.counts
+            self.alpha_ = float(params.mixing.alpha)
+        else:
+            self.counts_ = params.weights * self._weight
+        self.active_ = self.counts_ > IN_USE
         self.effective_components_ = int(np.count_nonzero(self.active_))
         published = {
             "weights_": found.weights,
@@ -384,14 +492,26 @@ class GaussianPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEsti
         variance = (found.loadings**2).sum(axis=0) + found.noise
         total = variance.sum() + found.noise * (len(found.mean) - len(variance))
         self.explained_variance_ratio_ = (variance / total).astype(self._dtype)
-        self.__dict__.pop("alpha_", None)
-        if self._model(self.n_features_in_).law.bayes:
-            self.alpha_ = float(self._params.clusters.mixing.alpha)
 
     # ------------------------------------------------ asking
 
+    def _plug_in(self) -> tuple[Mixture, MixtureParams]:
+        """The mixture with weights, means and covariances at their estimates."""
+        params = self._params
+        family = self._model(self.n_features_in_).family
+        components = params.components
+        if isinstance(family, BayesProjectedGaussian):
+            components = family.point(components)
+        return Mixture(params.n_components, family), MixtureParams(params.weights, components)
+
     def _canonical(self) -> Canonical:
-        return canonical(self._model(self.n_features_in_), self._params)
+        return canonical(self._plug_in()[1])
+
+    def _density(self) -> tuple[Mixture, MixtureReading]:
+        """What ``score_samples`` reads."""
+        check_is_fitted(self)
+        model, params = self._plug_in()
+        return model, model.prepare(params)
 
     def predict(self, X: Any) -> Array:
         """The most probable cluster of each row."""
@@ -430,13 +550,9 @@ class GaussianPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEsti
         return self._ask(X, partial(_rebuilt, self._canonical()))
 
     def score_samples(self, X: Any) -> Array:
-        """Log density of each row, with the parameters at their estimates."""
-        return self._stacked(X, partial(predictions.log_density, *self._plug_in()))
-
-    def _plug_in(self) -> tuple[Any, Any]:
-        check_is_fitted(self)
-        model = self._model(self.n_features_in_)
-        return model, model.plug_in(self._params)
+        """Log density of the observed entries of each row, with the parameters at their
+        estimates."""
+        return self._concatenate_rows(X, partial(predictions.log_density, *self._density()))
 
     def _totals(self, X: Any, sample_weight: Any = None) -> tuple[float, float, float]:
         """Of the density with the parameters at their estimates."""
@@ -444,22 +560,21 @@ class GaussianPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEsti
         if X is None:
             if self._total is None:
                 raise ValueError(
-                    "by variational Bayes the log-likelihood of the training data is not kept: "
-                    "give X"
+                    "by variational Bayes, and of a stream, the log-likelihood of the training "
+                    "data is not kept: give X"
                 )
             return self._total
-        task = partial(predictions.block_totals, *self._plug_in())
+        task = partial(predictions.block_totals, *self._density())
         total = np.sum(list(self._rows(X, task, weight=sample_weight)), axis=0)
         if total[1] == 0:
-            raise ValueError("X has no row of positive weight")
+            raise ValueError("X has no row of positive weight with an observed entry")
         return float(total[0]), float(total[1]), float(total[2])
 
     def _n_parameters(self) -> int:
         """Of the clusters in use: the others are not part of the density that was found."""
-        model = self._model(self.n_features_in_)
-        if model.law.bayes:
-            model = replace(model, n_components=max(self.effective_components_, 1))
-        return int(model.n_free(self.n_features_in_))
+        used = max(self.effective_components_, 1) if self._bayes else int(self.n_clusters)
+        family = self._model(self.n_features_in_).family
+        return Mixture(used, family).n_free(self.n_features_in_)
 
     def icl(self, X: Any = None, sample_weight: Any = None) -> float:
         """Integrated completed likelihood: BIC plus twice the entropy of the assignments."""
@@ -483,25 +598,18 @@ class GaussianPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEsti
             The cluster of each row.
         """
         rng = self._generator(n_samples, random_state)
-        X, labels = self._model(self.n_features_in_).sample(self._params, n_samples, rng)
+        model, params = self._plug_in()
+        X, labels = model.sample(params, n_samples, rng)
         return X.astype(self._dtype), labels
-
-    @property
-    def impute(self) -> Any:
-        """Not offered: rows are complete."""
-        raise AttributeError(
-            f"{type(self).__name__} takes complete rows only; use PPCA(...).fit(X).impute(X)"
-        )
 
     # ------------------------------------------------ scikit-learn and files
 
     @property
     def _n_features_out(self) -> int:
-        return int(self._params.axes.shape[1])
+        return int(self._params.components.n_latents)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = False
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         # clusters are to predict_proba what classes are to a classifier's; scikit-learn's checks
         # of sparse input read it
@@ -516,19 +624,26 @@ class GaussianPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEsti
         return summary
 
     def _check_state(self) -> None:
-        params = self._params
-        if not isinstance(params, ProjectionParams) or not self._fits(self._model(1)):
+        if not hasattr(self, "_weight"):  # a file of an earlier version
+            self._weight = float(self._params.clusters.counts.sum())
+        self._params = as_mixture(self._params)
+        if not self._fits(self._model(self.n_features_in_)):
             raise ValueError("parameters of another shape than the settings declare")
         self._publish_params()
 
 
-def _latents(
-    found: Canonical, model: ClusteredProjection, reading: ProjectionReading, block: Block
-) -> Array:
-    return predictions.shaped(found.enter(model.latents(reading, block)), block)
+def _ordered(model: Mixture, params: Any) -> Any:
+    """The same mixture with its clusters in decreasing order of their rows."""
+    if isinstance(model, BayesMixture):
+        return model.permute_components(params, np.argsort(-params.counts, kind="stable"))
+    which = np.argsort(-params.weights, kind="stable")
+    return MixtureParams(params.weights[which], model.family.select(params.components, which))
 
 
-def _rebuilt(
-    found: Canonical, model: ClusteredProjection, reading: ProjectionReading, block: Block
-) -> Array:
-    return predictions.shaped(found.decode(found.enter(model.latents(reading, block))), block)
+def _latents(found: Canonical, model: Mixture, reading: MixtureReading, block: Block) -> Array:
+    return predictions.match_dtype(found.enter(expected_latents(model, reading, block)), block)
+
+
+def _rebuilt(found: Canonical, model: Mixture, reading: MixtureReading, block: Block) -> Array:
+    Z = found.enter(expected_latents(model, reading, block))
+    return predictions.match_dtype(found.decode(Z), block)

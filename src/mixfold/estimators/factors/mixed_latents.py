@@ -35,8 +35,8 @@ class MixedLatents(LatentEstimator):
                 "per_component=True gives an array of three dimensions, which no table can hold; "
                 "call set_output(transform='default') first"
             )
-        answer = latents.per_component if per_component else latents.expected
-        return np.concatenate(self._inferred(X, answer))
+        answer = latents.per_component if per_component else latents.expected_latents
+        return np.concatenate(self._infer_blocks(X, answer))
 
     def inverse_transform(self, Z: Any, components: Any = None) -> Array:
         """Rows at given latents, without noise.
@@ -56,11 +56,11 @@ class MixedLatents(LatentEstimator):
         params = self._canonical()
         shares = np.broadcast_to(params.weights, (len(Z), len(self._params.weights)))
         if components is not None:
-            chosen = self._chosen(components, len(Z))
+            chosen = self._check_components(components, len(Z))
             shares = (chosen[:, None] == np.arange(len(self._params.weights))).astype(float)
         return factor_use.decode(params, Z, shares).astype(self._dtype)
 
-    def _chosen(self, components: Any, n_rows: int) -> Array:
+    def _check_components(self, components: Any, n_rows: int) -> Array:
         """Components given by a user, one for each of ``n_rows``."""
         chosen = np.asarray(components)
         words = (

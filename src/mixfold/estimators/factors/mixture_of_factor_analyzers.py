@@ -35,36 +35,41 @@ class MixtureOfFactorAnalyzers(FactorMixture):
     tied : tuple of str, default=()
         What the components share: 'loadings', 'noise', or both.
     tol : float, default=1e-6
-        The fit ends when the gain of all steps to come is projected to be less, in log-likelihood
-        per row (per unit of weight).
+        The fit stops when the total gain still to come, extrapolated from the recent rate of
+        convergence, is below ``tol``. The gain is that of the log-likelihood per row (per unit of
+        weight).
     noise_floor : float, default=1e-6
-        Smallest noise variance, relative to the variance of its column.
+        Smallest noise variance, relative to the variance of the data. The latter is taken of each
+        column.
     max_iter : int, default=500
-        Iterations per start.
+        Largest number of iterations. Each start has this limit.
     n_init : int, default=1
         Starts that are followed to the end; the best is kept.
     init_params : {'kmeans', 'subspaces', 'k-means++', 'random_from_data'}, default='kmeans'
-        How rows of a sample are first shared: 'kmeans' on the columns and on principal axes,
-        'subspaces' by distance to planes through random rows (for components that cross each
-        other), the others by distance to rows. 'kmeans' and 'subspaces' compare a few starts.
+        How rows are first shared among the components. 'kmeans' clusters a sample of them on the
+        columns and on principal axes, 'subspaces' goes by distance to planes through random rows
+        (for components that cross each other), the others by distance to rows. 'kmeans' and
+        'subspaces' compare a few starts.
     random_state : int, RandomState, Generator or None, default=None
         Seed; the same seed gives the same result for any number of threads or workers.
     warm_start : bool, default=False
         Start the next fit from the last one.
     verbose : int, default=0
-        1 reports progress, 2 every iteration.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
     acceleration : {'auto', 'quasi-newton', 'squarem'} or None, default='auto'
-        How EM is sped up; None is plain EM. The likelihood never falls.
+        Extrapolation between steps, kept only where the objective rises; None makes plain steps.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the rows are visited.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None
-        File in which the fit is kept and from which it goes on if interrupted.
+        File to which a long fit writes its state now and then; the same call made again after an
+        interruption goes on from it and ends in the same result.
 
     Attributes
     ----------

@@ -11,10 +11,14 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mixfold.contracts import Array, Event, Source
+from mixfold.engine.loop import pilot_size
+from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.random import seed_from
 from mixfold.estimators.factors.factor_model import FactorModel
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
+from mixfold.estimators.shell.fitting import warn_about_fit
+from mixfold.estimators.shell.units import warn_about_units
 from mixfold.families.factor.noise import IsotropicNoise, Noise
 from mixfold.math.principal import orthonormal
 from mixfold.math.spectrum import EveryAxis, Rule, dimension_rule
@@ -59,31 +63,35 @@ class PPCA(FactorModel):
     solver : {'auto', 'covariance', 'gram', 'randomized', 'em'}, default='auto'
         'auto': closed form by the cheapest solver, EM if entries are missing.
     tol : float, default=1e-6
-        EM ends when the gain of all steps to come is projected to be less, in log-likelihood per
-        row (per unit of weight).
+        The fit stops when the total gain still to come, extrapolated from the recent rate of
+        convergence, is below ``tol``. Only EM, which iterates, has this rule. The gain is that of
+        the log-likelihood per row (per unit of weight).
     noise_floor : float, default=1e-12
-        Smallest noise variance, relative to the mean variance of the columns.
+        Smallest noise variance, relative to the variance of the data. The latter is the mean over
+        the columns.
     max_iter : int, default=500
-        Iterations of EM.
+        Largest number of iterations. Only EM iterates.
     random_state : int, RandomState, Generator or None, default=None
         Seed; the same seed gives the same result for any number of threads or workers.
     warm_start : bool, default=False
-        Start the next fit by EM from the last one.
+        Start the next fit from the last one. Only EM has a start.
     verbose : int, default=0
-        1 reports progress, 2 every iteration.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
     acceleration : {'auto', 'quasi-newton', 'squarem'} or None, default='auto'
-        How EM is sped up; None is plain EM. The likelihood never falls.
+        Extrapolation between steps, kept only where the objective rises; None makes plain steps.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the rows are visited.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
-        Seconds after which EM returns the best so far (each fit, where the number of latents is
-        searched for with missing entries).
+        Seconds after which the best result so far is returned. The budget is for EM (of each fit,
+        where the number of latents is searched for with missing entries).
     checkpoint : path, default=None
-        File in which EM is kept and from which it goes on if interrupted.
+        File to which a long fit writes its state now and then; the same call made again after an
+        interruption goes on from it and ends in the same result. Only EM writes it.
 
     Attributes
     ----------
@@ -201,6 +209,8 @@ class PPCA(FactorModel):
         self._check_parameters()
         source = self._open(X, reset=True, weight=sample_weight, min_rows=2)
         self.__dict__.pop("_moments", None)  # of a stream
+        if isinstance(self.n_components, str):
+            self._look_at_units(source)
         if self.solver != "em":
             try:
                 spectrum = self._find_spectrum(source)
@@ -215,11 +225,19 @@ class PPCA(FactorModel):
                 self._warn_about_spectrum(spectrum)
                 return self
         self.solver_ = "em"
-        if self.n_components is None or isinstance(self.n_components, Integral):
-            self._fit(source)
-        else:
-            self._fit(source, n_latents=self._search_dimension(source))
+        chosen = None
+        if not (self.n_components is None or isinstance(self.n_components, Integral)):
+            chosen = self._search_dimension(source)
+        result = self._fit_rows(source, chosen)
+        warn_about_fit(result, self.max_iter)
         return self
+
+    def _look_at_units(self, source: Source) -> None:
+        """Warn if the units of the columns decide how many axes there are."""
+        executor, seed = self._executor(source), seed_from(self.random_state)
+        pilot = draw_pilot(source, executor, pilot_size(source, 1), seed)
+        other = ", or use FactorAnalysis, in which every column has noise of its own"
+        warn_about_units(self, pilot, f"n_components={self.n_components!r}", other)
 
     # ------------------------------------------------ the closed form
 
@@ -228,7 +246,7 @@ class PPCA(FactorModel):
         executor, seed = self._executor(source), seed_from(self.random_state)
         # a file that was not counted may have as many rows as it likes
         n_rows = source.n_samples or source.n_features + 1
-        wanted = self._wanted_axes(n_rows, source.n_features)
+        wanted = self._number_of_axes(n_rows, source.n_features)
         spectrum = principal_axes(
             source, executor, wanted, rng=np.random.default_rng(seed % 2**63), center=self.center,
             solver=self.solver,
@@ -275,7 +293,7 @@ class PPCA(FactorModel):
 
     def _fit_moments_so_far(self, moments: SecondMoments) -> None:
         """Fit to all complete rows of a stream; called by ``partial_fit``."""
-        wanted = self._wanted_axes(self.n_features_in_ + 1, self.n_features_in_)
+        wanted = self._number_of_axes(self.n_features_in_ + 1, self.n_features_in_)
         spectrum = from_moments(moments, wanted, self.center)
         # the first batches may have fewer rows than axes are wanted
         n_rows = max(spectrum.n_rows, len(spectrum.values))
@@ -310,7 +328,7 @@ class PPCA(FactorModel):
         """Fit with ``size`` axes; users are warned of the fit that is kept."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            self._fit(source, n_latents=size)
+            self._fit_rows(source, size)
 
     def _find_lowest_bic(self, source: Source, most: int) -> int:
         """One more axis at a time until BIC has risen twice in a row."""
@@ -353,7 +371,7 @@ class PPCA(FactorModel):
     def _noise(self) -> Noise:
         return IsotropicNoise()
 
-    def _wanted_axes(self, n_rows: int, n_features: int) -> int | Rule:
+    def _number_of_axes(self, n_rows: int, n_features: int) -> int | Rule:
         """How many axes are asked for, or the rule by which a spectrum decides it."""
         if self.n_components is None:
             return EveryAxis()
@@ -362,10 +380,10 @@ class PPCA(FactorModel):
         return dimension_rule(self.n_components)
 
     def _dimension(self, n_rows: int, n_features: int) -> int:
-        """The number of latents of EM, which has no spectrum; called by ``_fit``."""
+        """The number of latents of EM, which has no spectrum; called by ``_fit_rows``."""
         if self.n_components is None:
             return max(1, min(n_rows, n_features) - 1)
-        wanted = self._wanted_axes(n_rows, n_features)
+        wanted = self._number_of_axes(n_rows, n_features)
         if not isinstance(wanted, int):  # fit searches, a stream cannot
             raise ValueError(
                 f"n_components={self.n_components!r} cannot be chosen in a stream with missing "

@@ -9,21 +9,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array
 from mixfold.engine.random import seed_from
-from mixfold.engine.sources.targets import split_target
 from mixfold.estimators.kernels.kernel_views import (
     VIEW_RULES,
     Reweighted,
     ViewEstimator,
+    check_kernel_matrix,
+    decompose_outputs,
     exact_scores,
-    read_sides,
-    require_y,
-    weights_or_ones,
 )
-from mixfold.estimators.kernels.output_features import output_thin
-from mixfold.estimators.kernels.output_sets import OutputSet, learn_sets
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
-from mixfold.estimators.shell.targets import TASKS
+from mixfold.estimators.shell.output_coding import OutputSet, is_several, learn_output_set
+from mixfold.estimators.shell.targets import (
+    TASKS,
+    find_target,
+    read_target,
+    require_target,
+    weights_or_ones,
+)
 from mixfold.math.signs import signs
 from mixfold.models.kernels.kernel_cca import canonical_pairs
 from mixfold.models.kernels.views import LinearProjection, Projection
@@ -49,8 +52,8 @@ class KernelCCA(ViewEstimator):
 default='linear'
         Of x, as in scikit-learn's KernelPCA; a function takes two matrices of rows.
     gamma : float, 'scale' or None, default=None
-        Of 'rbf', 'laplacian' and 'poly'; None is one over the number of columns, 'scale' divides
-        that by the variance of the entries.
+        Coefficient of the kernels 'rbf', 'laplacian' and 'poly'; None is 1 / n_features, 'scale'
+        divides that by the variance of all entries.
     degree : int, default=3
         Of 'poly'.
     coef0 : float, default=1.0
@@ -73,9 +76,10 @@ default='linear'
     landmarks : int or None, default=None
         Number of rows by products with which rows get their coordinates (Nystroem); None is exact.
     random_state : int, RandomState, Generator or None, default=None
-        Of the landmarks.
+        Seed; the same seed gives the same result for any number of threads or workers. Landmarks
+        are drawn by it.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the rows are visited.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
     n_jobs : int, default=None
         Number of threads; None means all cores.
 
@@ -184,7 +188,9 @@ default='linear'
             The other view: numbers, labels or classes. A row that lacks any of them is left out.
             For tables and files also the name of a column, which is then not a feature.
         sample_weight : array-like of shape (n_samples,) or str, optional
-            Weight 2 equals repeating the row (unless landmarks are drawn), weight 0 leaving it out.
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature. Where landmarks are
+            drawn, repeating rows changes which.
 
         Returns
         -------
@@ -194,19 +200,20 @@ default='linear'
         seed = seed_from(self.random_state)
 
         # y as numbers; a row that lacks any of them weighs nothing
-        y, columns, weights = read_sides(type(self).__name__, X, y, sample_weight)
-        if isinstance(y, dict):
-            raise ValueError("KernelCCA takes one table as y, got a dict; see MORP for several")
-        sets, (coded,) = learn_sets(y, self.task, weights, self.standardize)
-        self._output = sets.sets[0]
-        weights = weights_or_ones(weights, len(coded)) * ~np.isnan(coded).any(axis=1)
+        given = find_target(X, y, sample_weight)
+        y, known_weights = _take_table(require_target(self, given.y)), given.read_weights()
+        self._output, coded = learn_output_set(y, self.task, known_weights, self.standardize)
+        weights = weights_or_ones(known_weights, len(coded)) * ~np.isnan(coded).any(axis=1)
         known, scale = weights > 0, 1.0 / weights.sum()
 
         # the kernel matrix of y: its eigenvectors are outputs beside the rows of X
-        other = output_thin(self, coded, weights, seed)
+        other = decompose_outputs(self._output_choice(seed), self._executor, coded, weights)
         vectors = np.zeros((len(coded), len(other.values)))
         vectors[known] = other.reader(np.diag(other.values**-0.5))(coded[known])
-        source = self._open_with_outputs(X, columns, sample_weight, vectors)
+        source = given.open(self, vectors, min_rows=2)
+        if self.kernel == "precomputed":
+            check_kernel_matrix(source)
+        self._dtype = source.dtype.name
         if not known.all():
             source = Reweighted(source, weights)
         executor = self._executor(source)
@@ -266,8 +273,7 @@ default='linear'
         return scores, self._output_scores(X, y).astype(scores.dtype, copy=False)
 
     def _output_scores(self, X: Any, y: Any) -> Array:
-        y = split_target(X, y)[0] if isinstance(y, str) else y
-        coded = self._output.coded(self._output.target.encoded(y))
+        coded = self._output.encode(read_target(X, y))
         out = np.full((len(coded), self._n_features_out), np.nan)
         known = ~np.isnan(coded).any(axis=1)
         if known.any():
@@ -283,7 +289,7 @@ default='linear'
         sample_weight : array-like of shape (n_samples,), optional
         """
         check_is_fitted(self)
-        zx, zy = self.transform(X, require_y(type(self).__name__, y))
+        zx, zy = self.transform(X, require_target(self, y))
         weight = np.ones(len(zx)) if sample_weight is None else np.asarray(sample_weight, float)
         known = ~np.isnan(zy).any(axis=1)
         if len(zx) != len(zy):
@@ -308,3 +314,17 @@ default='linear'
         if not isinstance(self._output, OutputSet) or len(set(sizes)) > 1:
             raise ValueError("parameters of another shape than the settings declare")
         self._publish_axes()
+
+
+def _take_table(y: Any) -> Any:
+    """One table, of several that MORP would take."""
+    if not is_several(y):
+        return y
+    if isinstance(y, list | tuple) and len(y) == 1:
+        return y[0]
+    tables = "list(y.values())" if isinstance(y, dict) else "y"
+    raise ValueError(
+        f"KernelCCA takes one table as y, got a {type(y).__name__} of {len(y)} arrays; put them "
+        f"side by side, np.column_stack({tables}), or make a table of rows, np.array({tables}); "
+        "MORP takes several"
+    )

@@ -6,8 +6,6 @@ KernelPCA hands its parameters over as ``Settings`` and gets ``FittedAxes`` back
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,16 +13,16 @@ import numpy as np
 from scipy import sparse
 
 from mixfold.contracts import Array, Block, Executor, Pilot, Source
+from mixfold.engine.budget import Deadline
 from mixfold.engine.executors import resolve_executor
 from mixfold.engine.loop import Plan, fit
 from mixfold.engine.progress import Progress
 from mixfold.engine.sources.array import ArraySource
 from mixfold.engine.sources.sparse import SparseSource
-from mixfold.estimators.kernels.kernel_maps import (
+from mixfold.estimators.shell.kernel_features import (
     Coordinates,
-    draw_given_map,
-    draw_landmarks,
-    kernel_of,
+    KernelChoice,
+    draw_landmark_map,
     landmarks_are_rows,
     select_weighted_square,
 )
@@ -38,13 +36,13 @@ from mixfold.models.kernels.axes import (
     eigenvectors,
     has_variance,
     kernel_axes,
-    known_scores,
+    scores_of_known_rows,
 )
 from mixfold.models.kernels.centred import CentredGram
 from mixfold.models.kernels.em import KernelEM, ritz
 from mixfold.models.kernels.gram import FactoredGram, GivenGram, Gram
-from mixfold.models.kernels.known import KnownRows, collect_rows
-from mixfold.models.kernels.maps import FeatureMap, PlainMap, landmark_map
+from mixfold.models.kernels.known_rows import KnownRows, collect_rows
+from mixfold.models.kernels.maps import FeatureMap, PlainMap
 from mixfold.models.kernels.primal import FeatureMoments, PrimalAxes, primal_axes
 from mixfold.models.kernels.projectors import DualProjector, PrimalProjector, spread_columns
 
@@ -66,10 +64,7 @@ FittedProjector = DualProjector | PrimalProjector
 class Settings:
     """The parameters of KernelPCA on which a fit depends; ``size`` None means all axes."""
 
-    kernel: str | Callable[[Any, Any], Any]
-    gamma: Any
-    degree: int
-    coef0: float
+    kernel: KernelChoice
     landmarks: Any
     solver: str
     size: int | None
@@ -84,19 +79,10 @@ class Settings:
     n_jobs: int | None
 
     @property
-    def given(self) -> bool:
-        """Whether X is the kernel matrix itself."""
-        return self.kernel == "precomputed"
-
-    @property
     def in_coordinates(self) -> bool:
         """Whether parameters ask for a covariance of coordinates, rather than a kernel matrix."""
-        by_columns = self.kernel == "linear" and self.solver in ("auto", "primal")
+        by_columns = self.kernel.is_linear and self.solver in ("auto", "primal")
         return self.landmarks is not None or by_columns
-
-    def kernel_of(self, X: Any) -> Kernel:
-        """The kernel of rows X; not for products that are given."""
-        return kernel_of(self.kernel, self.gamma, self.degree, self.coef0, X)
 
     def executor_of(self, source: Source) -> Executor:
         """Where the rows of a source are visited."""
@@ -169,9 +155,9 @@ def fit_by_kernel_matrix(
     The scores are those of all rows, unless some of them have no weight.
     """
     rows = collect_rows(source, settings.executor_of(source))
-    if settings.given:
+    if settings.kernel.is_precomputed:
         rows = select_weighted_square(rows)
-    kernel = None if settings.given else settings.kernel_of(rows.X)
+    kernel = None if settings.kernel.is_precomputed else settings.kernel.make(rows.X)
     start = _start_from(earlier, rows.X.shape[0])
     solved = solve_rows(settings, rows.X, kernel, rows.weight, start)
     if kernel is None:
@@ -231,18 +217,12 @@ def _choose_map(
     """The kernel, and the map into coordinates."""
     if settings.landmarks is None:
         return plain_map(settings, source.n_features)
-    if settings.given:
-        rows = collect_rows(source, executor)
-        select_weighted_square(rows)
-        return None, draw_given_map(rows, int(settings.landmarks), settings.seed)
-    landmarks = draw_landmarks(source, executor, settings.landmarks, settings.seed)
-    kernel = settings.kernel_of(landmarks)
-    return kernel, landmark_map(kernel, landmarks)
+    return draw_landmark_map(settings.kernel, source, executor, settings.landmarks, settings.seed)
 
 
 def plain_map(settings: Settings, n_features: int) -> tuple[Kernel, FeatureMap]:
     """The linear kernel, whose coordinates are the columns."""
-    return settings.kernel_of(np.zeros((1, n_features))), PlainMap(n_features)
+    return settings.kernel.make(np.zeros((1, n_features))), PlainMap(n_features)
 
 
 def axes_of_moments(
@@ -294,7 +274,7 @@ def solve_rows(
     """
     # threads are given out by the size of the kernel matrix
     square = _Square(X.shape[0], X.shape[0])
-    executor = resolve_executor(settings.executor, settings.n_jobs, square)  # type: ignore[arg-type]
+    executor = resolve_executor(settings.executor, settings.n_jobs, square)
     gram = _make_gram(X, kernel, settings, executor)
     dimension = None if kernel is None else kernel.dimension(X.shape[1])
     return _solve(CentredGram(gram, weight), dimension, settings, start)
@@ -337,7 +317,7 @@ def _solve(
         kept = slice(0, len(pairs.values) - lost)
         pairs = replace(pairs, values=pairs.values[kept], vectors=pairs.vectors[:, kept])
     axes = kernel_axes(gram, pairs, dimension, settings.noise)
-    found = known_scores(axes)
+    found = scores_of_known_rows(axes)
     return Solved(axes, found, solver, pairs.passes, gram.passes, reason, watch.worst, lost)
 
 
@@ -416,7 +396,7 @@ def _solve_by_em(
     )  # fmt: skip
     result = fit(
         model, gram.gram.strips, gram.gram.executor, plan, pilot=_no_pilot(gram),
-        start=model.started(np.sqrt(n) * first.vectors[:, :real]),
+        start=model.start_from_latents(np.sqrt(n) * first.vectors[:, :real]),
         progress=Progress(settings.verbose),
     )  # fmt: skip
     gram.passes += result.n_passes
@@ -452,14 +432,13 @@ class _Watch:
 
     def __init__(self, settings: Settings) -> None:
         self.progress = Progress(settings.verbose)
-        budget = settings.time_budget
-        self._deadline = np.inf if budget is None else time.monotonic() + budget
+        self._deadline = Deadline.after(settings.time_budget)
         self.worst = np.inf
         self.reason = "max_iter"
 
     def __call__(self, passes: int, worst: float) -> bool:
         self.worst = worst
-        late = time.monotonic() >= self._deadline
+        late = self._deadline.has_passed
         if late:
             self.reason = "time_budget"
         self.progress.say(f"product {passes}  largest relative residual {worst:.1e}", True)

@@ -25,15 +25,17 @@ from mixfold.estimators.kernels.kernel_fits import (
     refuse_contradictions,
     uses_kernel_matrix,
 )
-from mixfold.estimators.kernels.kernel_maps import (
-    KERNEL_RULES,
-    explain_missing_entries,
-    landmarks_are_rows,
-)
 from mixfold.estimators.kernels.kernel_streams import Earlier, is_weightless, learn_batch
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, MixfoldEstimator, warn
-from mixfold.estimators.shell.predictions import shaped
+from mixfold.estimators.shell.kernel_features import (
+    KERNEL_RULES,
+    KernelChoice,
+    explain_missing_entries,
+    landmarks_are_rows,
+    refuse_to_save_function,
+)
+from mixfold.estimators.shell.predictions import match_dtype
 from mixfold.models.factors.spectral_sums import complete_rows
 from mixfold.models.kernels.axes import eigenvectors
 from mixfold.models.kernels.preimage import PreImages, pre_images
@@ -79,8 +81,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         'linear', 'rbf', 'poly', 'cosine', 'laplacian', 'precomputed' (X is the kernel matrix), or a
         function of two matrices of n and m rows that gives (n, m) products.
     gamma : float, 'scale' or None, default=None
-        Of 'rbf', 'laplacian' and 'poly'. None is 1 / n_features; 'scale' also divides by the
-        variance of all entries (with landmarks: of theirs).
+        Coefficient of the kernels 'rbf', 'laplacian' and 'poly'; None is 1 / n_features, 'scale'
+        divides that by the variance of all entries. With landmarks the entries are theirs.
     degree : int, default=3
         Of 'poly'.
     coef0 : float, default=1.0
@@ -103,26 +105,30 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         Largest residual of an eigenpair relative to its eigenvalue (at least 1e-5 for float32
         data).
     max_iter : int, default=100
-        Iterations: products of the kernel matrix with as many vectors as there are axes ('krylov'),
-        filters of eight of them ('chebyshev'), or steps ('em').
+        Largest number of iterations. One is a product of the kernel matrix with as many vectors as
+        there are axes ('krylov'), a filter of eight of them ('chebyshev'), or a step ('em').
     cache_size : float, default=1000
         Megabytes of the kernel matrix that are kept; the rest is computed again for each product.
     forgetting : float, default=1.0
         By how much earlier batches are multiplied when ``partial_fit`` meets a new one; only where
         sums are kept instead of rows (with landmarks or the linear kernel).
     random_state : int, RandomState, Generator or None, default=None
-        Seed of landmarks and of the directions with which a solver begins; the same seed gives the
-        same result for any number of threads.
+        Seed; the same seed gives the same result for any number of threads or workers. Landmarks
+        are drawn by it, and the directions with which a solver begins.
     warm_start : bool, default=False
-        Start the next fit from the axes of the last one, if it has as many rows.
+        Start the next fit from the last one. The axes of the last one are taken if it had as many
+        rows.
     verbose : int, default=0
-        1 reports progress.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration. A log has a line for each product with the kernel matrix, with 1 as well.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the tiles are computed and rows are visited.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
+        The tiles of the kernel matrix are computed there, too.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
-        Seconds after which a solver of the kernel matrix returns the best axes so far.
+        Seconds after which the best result so far is returned. The budget is for a solver of the
+        kernel matrix, which returns the best axes so far.
 
     Attributes
     ----------
@@ -194,13 +200,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         "solver": (rule.one_of(_SOLVERS),),
         "scale": (rule.one_of(["scores", "latent", "white"]),),
         "noise_variance": (rule.nothing(), _POSITIVE),
-        "tol": (rule.number(0),),
         "max_iter": (rule.integer(1),),
         "cache_size": (rule.number(0),),
         "forgetting": (rule.Rule("a number above 0 and up to 1", _is_share),),
-        "warm_start": (rule.boolean(),),
-        "verbose": (rule.integer(0), rule.boolean()),
-        "time_budget": (rule.nothing(), _POSITIVE),
     }  # fmt: skip
     _stored: ClassVar[tuple[str, ...]] = (
         "_projector", "_seed", "_total_weight", "_moments", "_buffer", "_batches", "solver_",
@@ -260,10 +262,11 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         X : array, sparse matrix, table, path or Dask collection of shape (n_samples, n_features)
             Rows without missing entries; the kernel matrix if kernel='precomputed'.
         y : ignored
-        sample_weight : array-like of shape (n_samples,) or str, default=None
-            Weights of the rows (or the column that holds them): for the axes, scores and
-            ``explained_variance_`` 2 counts as two equal rows, and 0 as none. (Where the space has
-            no bound, the noise is spread over the rows as they are: densities differ.)
+        sample_weight : array-like of shape (n_samples,) or str, optional
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature. This holds for the axes, scores and
+            ``explained_variance_``. (Where the space has no bound, the noise is spread over the
+            rows as they are: densities differ.)
 
         Returns
         -------
@@ -369,10 +372,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
     def _settings(self) -> Settings:
         """The parameters on which the fit of this seed depends."""
         return Settings(
-            kernel=self.kernel,
-            gamma=self.gamma,
-            degree=self.degree,
-            coef0=self.coef0,
+            kernel=KernelChoice(self.kernel, self.gamma, self.degree, self.coef0),
             landmarks=self.landmarks,
             solver=self.solver,
             size=None if self.n_components is None else int(self.n_components),
@@ -449,7 +449,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         """
         check_is_fitted(self)
         with explain_missing_entries():
-            return self._stacked(X, _Scores(self._projector, self._score_factor()))
+            return self._concatenate_rows(X, _Scores(self._projector, self._score_factor()))
 
     def _score_factor(self) -> Array:
         """What scores are multiplied by (d,), as ``scale`` says."""
@@ -472,7 +472,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         -------
         ndarray of shape (n_samples,)
         """
-        return self._measured(X, None, density=True)
+        return self._score_rows_by_axes(X, None, density=True)
 
     @property
     def _densities_compare(self) -> bool:
@@ -513,13 +513,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         if not given and diagonal is not None:
             raise ValueError("diagonal is computed by the kernel: leave it out")
         own = None if diagonal is None else column_or_1d(diagonal, dtype=float)
-        return self._measured(X, own, density=False)
+        return self._score_rows_by_axes(X, own, density=False)
 
-    def _measured(self, X: Any, diagonal: Array | None, density: bool) -> Array:
+    def _score_rows_by_axes(self, X: Any, diagonal: Array | None, density: bool) -> Array:
         """Log densities of the rows, or their distances from the plane of the axes."""
         check_is_fitted(self)
         with explain_missing_entries():
-            return self._stacked(X, _Measure(self._projector, diagonal, density))
+            return self._concatenate_rows(X, _Measure(self._projector, diagonal, density))
 
     @available_if(_computes_kernel)
     def inverse_transform(self, Z: Any) -> Array:
@@ -594,11 +594,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
 
         Load it with ``mixfold.load(path)``. A kernel that is a function cannot be written.
         """
-        if callable(self.kernel):
-            raise ValueError(
-                "a kernel that is a function cannot be saved, as a model file holds no code; use a "
-                "named kernel, or keep the function and fit kernel='precomputed'"
-            )
+        refuse_to_save_function(self, "kernel")
         super().save(path)
 
     def _summary(self) -> dict[str, Any]:
@@ -624,7 +620,7 @@ class _Scores:
     factor: Array
 
     def __call__(self, block: Block) -> Array:
-        return shaped(self.projector.scores(complete_rows(block)) * self.factor, block)
+        return match_dtype(self.projector.scores(complete_rows(block)) * self.factor, block)
 
 
 @dataclass(frozen=True, slots=True)
@@ -639,5 +635,5 @@ class _Measure:
         own = None if self.diagonal is None else self.diagonal[block.rows]
         scores, squares = self.projector.scores_and_squares(complete_rows(block), own)
         if self.density:
-            return shaped(self.projector.axes.log_density(scores, squares), block)
-        return shaped(np.maximum(squares - (scores**2).sum(axis=1), 0.0), block)
+            return match_dtype(self.projector.axes.log_density(scores, squares), block)
+        return match_dtype(np.maximum(squares - (scores**2).sum(axis=1), 0.0), block)

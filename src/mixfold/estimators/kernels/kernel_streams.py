@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from mixfold.contracts import Array, Source, record
+from mixfold.engine.schedules import Accumulated
 from mixfold.engine.sources import open_source
 from mixfold.estimators.kernels.kernel_fits import (
     FittedAxes,
@@ -22,10 +23,14 @@ from mixfold.estimators.kernels.kernel_fits import (
     plain_map,
     solve_rows,
 )
-from mixfold.estimators.kernels.kernel_maps import Coordinates, check_landmarks, landmarks_are_rows
+from mixfold.estimators.shell.kernel_features import (
+    Coordinates,
+    check_landmarks,
+    landmarks_are_rows,
+)
 from mixfold.models.factors.spectral import ORDINARY
-from mixfold.models.kernels.axes import known_scores
-from mixfold.models.kernels.known import Collected, KnownRows, collect_rows, stacked
+from mixfold.models.kernels.axes import scores_of_known_rows
+from mixfold.models.kernels.known_rows import Collected, KnownRows, collect_rows, stack_blocks
 from mixfold.models.kernels.maps import landmark_map
 from mixfold.models.kernels.primal import FeatureMoments
 from mixfold.models.kernels.projectors import DualProjector, PrimalProjector
@@ -96,7 +101,7 @@ def _add_to_rows(settings: Settings, source: Source, earlier: Earlier) -> Fitted
     rows = collect_rows(source, settings.executor_of(source))
     known = earlier.projector
     if known is None:
-        kernel, start = settings.kernel_of(rows.X), None
+        kernel, start = settings.kernel.make(rows.X), None
         X, weight = _copy(rows.X), rows.weights()
     elif isinstance(known, DualProjector) and known.rows is not None:
         kernel = known.kernel
@@ -119,9 +124,9 @@ def _join(
     weight = np.concatenate([total_weight * known.axes.centre.shares, rows.weights()])
     start = None
     if len(known.axes.values):
-        scores = np.concatenate([known_scores(known.axes), known.scores(fresh)])
+        scores = np.concatenate([scores_of_known_rows(known.axes), known.scores(fresh)])
         start = np.sqrt(weight)[:, None] * scores
-    return stacked([old, fresh]), weight, start
+    return stack_blocks([old, fresh]), weight, start
 
 
 # ------------------------------------------------------------------ sums
@@ -143,8 +148,8 @@ def _add_to_sums(
             raise _cannot_go_on()
         kernel, features = known.kernel, known.features
         rows = Coordinates(source, settings.executor_of(source), features, kernel)
-        batch, before = rows.moments(earlier.moments), earlier.moments
-        moments = (before.scale(float(forgetting)) if forgetting < 1 else before) + batch
+        known_sums = Accumulated(earlier.moments, forgetting=float(forgetting))
+        moments = known_sums.blend(rows.moments(earlier.moments)).total()
     axes, _ = axes_of_moments(
         moments, rows.plain, settings.size_within(features.size),
         kernel.dimension(source.n_features), settings.noise,
@@ -163,16 +168,16 @@ def _gather(
         return *plain_map(settings, source.n_features), source, {}
     if landmarks_are_rows(settings.landmarks):
         landmarks = check_landmarks(settings.landmarks, source)
-        kernel = settings.kernel_of(landmarks)
+        kernel = settings.kernel.make(landmarks)
         return kernel, landmark_map(kernel, landmarks), source, {}
     rows = collect_rows(source, settings.executor_of(source))
     X, weight = _copy(rows.X), rows.weights()
     if earlier.projector is None or earlier.waiting is None:
-        kernel = settings.kernel_of(X)
+        kernel = settings.kernel.make(X)
     else:
         kernel = earlier.projector.kernel
         old = earlier.waiting.rows.matrix
-        X = stacked([old, _convert_like(X, old)])
+        X = stack_blocks([old, _convert_like(X, old)])
         weight = np.concatenate([forgetting * earlier.waiting.weight, weight])
     enough = X.shape[0] >= int(settings.landmarks)
     waiting = None if enough else WaitingRows(KnownRows.of(X), weight)

@@ -1,7 +1,8 @@
 """What MORP and KernelCCA share: two views of the rows, x and y, each with a kernel or landmarks.
 
-``ViewChoice`` says how a view gets its coordinates; ``read_sides`` and ``exact_scores`` are steps
-of both fits; ``ViewEstimator`` is the part of both classes that scikit-learn and files see.
+``ViewChoice`` says how a view is decomposed; ``decompose_outputs``, ``map_outputs`` and
+``exact_scores`` are steps of both fits; ``ViewEstimator`` is the part of both classes that
+scikit-learn and files see.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,19 +19,25 @@ from sklearn.utils.validation import check_is_fitted
 from mixfold.contracts import Array, Block, Executor, Source
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.sources import open_source
-from mixfold.engine.sources.targets import OutputSource, sides_beside, split_target
-from mixfold.estimators.kernels.kernel_maps import KERNEL_RULES, KERNELS, check_square, kernel_of
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import MixfoldEstimator
-from mixfold.estimators.shell.predictions import shaped
-from mixfold.math.kernels import Kernel
+from mixfold.estimators.shell.kernel_features import (
+    KERNEL_RULES,
+    KERNELS,
+    KernelChoice,
+    check_square,
+    draw_landmark_columns,
+    refuse_to_save_function,
+)
+from mixfold.estimators.shell.parameters import rules_of
+from mixfold.estimators.shell.predictions import match_dtype
 from mixfold.models.kernels.views import (
     Projection,
-    Thin,
+    ThinSVD,
     dual_thin,
-    given_thin,
     landmark_thin,
     primal_thin,
+    thin_svd_of_kernel_matrix,
 )
 from mixfold.models.kernels.views.rows import whole_rows
 
@@ -39,27 +45,26 @@ OUTPUT_KERNELS = tuple(name for name in KERNELS if name != "precomputed")
 VIEW_RULES: rule.Constraints = {
     **KERNEL_RULES,
     "output_kernel": (rule.one_of(OUTPUT_KERNELS), rule.function("of two matrices of rows")),
-    "output_gamma": KERNEL_RULES["gamma"],
+    "output_gamma": rules_of("gamma")["gamma"],
     "landmarks": (rule.nothing(), rule.integer(2)),
     "n_components": (rule.integer(1),),
     "solver": (rule.one_of(["auto", "primal", "dual"]),),
 }
 
+# where the rows of a source are visited
+ExecutorOf = Callable[[Source], Executor]
+
 
 @dataclass(frozen=True, slots=True)
 class ViewChoice:
-    """How a view gets its coordinates.
+    """How a view is decomposed: its kernel, by columns or pairs of rows, or by landmarks."""
 
-    ``make_kernel`` gives the kernel of rows; it is None where the rows are products already.
-    """
-
-    linear: bool
-    make_kernel: Callable[[Any], Kernel] | None
+    kernel: KernelChoice
     solver: str = "auto"
     landmarks: int | None = None
     seed: int = 0
 
-    def thin(self, source: Source, executor: Executor) -> tuple[Thin, str]:
+    def thin(self, source: Source, executor: Executor) -> tuple[ThinSVD, str]:
         """The decomposition of the centred kernel matrix, and the name of what found it."""
         if self.landmarks is not None:
             pilot = draw_pilot(source, executor, int(self.landmarks), self.seed)
@@ -67,21 +72,23 @@ class ViewChoice:
                 return self._by_landmarks(source, executor, pilot.block), "landmarks"
         elif self._takes_columns(source):
             return primal_thin(source, executor), "primal"
-        return dual_thin(source, executor, self.make_kernel), "dual"
+        make_kernel = None if self.kernel.is_precomputed else self.kernel.make
+        return dual_thin(source, executor, make_kernel), "dual"
 
     def _takes_columns(self, source: Source) -> bool:
         """Whether the matrix of the columns is decomposed, rather than that of pairs of rows."""
         if self.solver != "auto":
             return self.solver == "primal"
-        return self.linear and (source.n_samples is None or source.n_features <= source.n_samples)
+        few = source.n_samples is None or source.n_features <= source.n_samples
+        return self.kernel.is_linear and few
 
-    def _by_landmarks(self, source: Source, executor: Executor, sample: Block) -> Thin:
-        if self.make_kernel is not None:
-            return landmark_thin(source, executor, self.make_kernel(whole_rows(sample)), sample.X)
+    def _by_landmarks(self, source: Source, executor: Executor, sample: Block) -> ThinSVD:
+        if not self.kernel.is_precomputed:
+            return landmark_thin(source, executor, self.kernel.make(whole_rows(sample)), sample.X)
         weight = np.concatenate(list(executor.map_rows(Block.weights, source)))
-        rng = np.random.default_rng(self.seed)
-        places = np.sort(rng.choice(np.flatnonzero(weight > 0), self.landmarks, replace=False))
-        return given_thin(source, executor, places)
+        assert self.landmarks is not None
+        columns = draw_landmark_columns(weight > 0, self.landmarks, self.seed)
+        return thin_svd_of_kernel_matrix(source, executor, columns)
 
 
 class Reweighted:
@@ -107,39 +114,19 @@ class ViewEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEs
     # ------------------------------------------------ steps of a fit
 
     def _input_choice(self, seed: int) -> ViewChoice:
-        """How x gets its coordinates."""
-        given, linear = self.kernel == "precomputed", self.kernel == "linear"
-        if self.solver == "primal" and not linear:
+        """How x is decomposed."""
+        kernel = KernelChoice(self.kernel, self.gamma, self.degree, self.coef0)
+        if self.solver == "primal" and not kernel.is_linear:
             raise ValueError(
                 "solver='primal' works on the columns of X and needs kernel='linear', got kernel="
                 f"{self.kernel!r}; choose solver='auto', or set landmarks for very many rows"
             )
-        settings = (self.kernel, self.gamma, self.degree, self.coef0)
-        make_kernel = None if given else partial(kernel_of, *settings)
-        return ViewChoice(linear, make_kernel, self.solver, self.landmarks, seed)
+        return ViewChoice(kernel, self.solver, self.landmarks, seed)
 
     def _output_choice(self, seed: int) -> ViewChoice:
-        """How y, as it is coded, gets its coordinates; ``output_features`` asks for it."""
-        settings = (self.output_kernel, self.output_gamma, self.degree, self.coef0)
-        linear = self.output_kernel == "linear"
-        return ViewChoice(linear, partial(kernel_of, *settings), "auto", self.landmarks, seed)
-
-    def _open_with_outputs(
-        self, X: Any, columns: list[str] | None, weight: Any, outputs: Array
-    ) -> Source:
-        """The rows of X with outputs beside them; ``columns`` as ``read_sides`` gives them."""
-        if columns is not None:
-            X = open_source(X, columns=columns, weight=weight, y=outputs)
-            source = self._open(X, reset=True, min_rows=2)
-        elif isinstance(X, Source):
-            opened = self._open(X, reset=True, weight=weight, min_rows=2)
-            source = OutputSource(opened, outputs)
-        else:
-            source = self._open(X, reset=True, weight=weight, y=outputs, min_rows=2)
-        if self.kernel == "precomputed":
-            check_square(np.concatenate([whole_rows(block) for block in source.blocks()]))
-        self._dtype = source.dtype.name
-        return source
+        """How y, as it is coded, is decomposed."""
+        kernel = KernelChoice(self.output_kernel, self.output_gamma, self.degree, self.coef0)
+        return ViewChoice(kernel, "auto", self.landmarks, seed)
 
     # ------------------------------------------------ asking
 
@@ -150,7 +137,7 @@ class ViewEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEs
     def _scores(self, X: Any) -> Array:
         """Scores of the rows of X, in their type."""
         check_is_fitted(self)
-        return self._stacked(X, _Scores(self._projection))
+        return self._concatenate_rows(X, _Scores(self._projection))
 
     # ------------------------------------------------ scikit-learn and files
 
@@ -167,61 +154,66 @@ class ViewEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEs
 
         Load it with ``mixfold.load(path)``. A kernel that is a function cannot be saved.
         """
-        for name in ("kernel", "output_kernel"):
-            if callable(getattr(self, name)):
-                raise ValueError(
-                    f"a file holds no code, so that {type(self).__name__} with a function as {name}"
-                    " cannot be saved; use one of the kernels that have names, or pickle"
-                )
+        refuse_to_save_function(self, "kernel", "output_kernel")
         super().save(path)
 
 
 # ------------------------------------------------------------------ steps of a fit
 
 
-def read_sides(
-    name: str, X: Any, y: Any, weight: Any
-) -> tuple[Any, list[str] | None, Array | None]:
-    """What goes with the rows, read before they are opened: the estimator ``name`` requires y.
+def check_kernel_matrix(source: Source) -> None:
+    """Refuse the rows of a source that together are no kernel matrix."""
+    check_square(np.concatenate([whole_rows(block) for block in source.blocks()]))
 
-    y, the names of the features if y was one of the columns (None otherwise), and the weights as
-    far as they can be read.
+
+def map_outputs(
+    view: ViewChoice, executor_of: ExecutorOf, tables: list[Array], weights: Array
+) -> list[Array]:
+    """Centred coordinates (n, r) of each set of outputs (n, L); 0 where they are unknown."""
+    if view.kernel.is_linear:
+        return [_centre(table, weights) for table in tables]
+    return [_map_by_kernel(view, executor_of, table, weights) for table in tables]
+
+
+def _centre(table: Array, weights: Array) -> Array:
+    """Each column about the mean of what is known; 0 elsewhere."""
+    known = ~np.isnan(table)
+    count = weights @ known
+    mean = weights @ np.where(known, table, 0.0) / np.where(count > 0, count, 1.0)
+    return np.where(known, table - mean, 0.0)
+
+
+def _map_by_kernel(
+    view: ViewChoice, executor_of: ExecutorOf, table: Array, weights: Array
+) -> Array:
+    known = ~np.isnan(table).any(axis=1)
+    thin = decompose_outputs(view, executor_of, table, weights * known)
+    out = np.zeros((len(table), len(thin.values)))
+    out[known] = thin.reader(np.eye(len(thin.values)))(table[known])
+    return out
+
+
+def decompose_outputs(
+    view: ViewChoice, executor_of: ExecutorOf, table: Array, weights: Array
+) -> ThinSVD:
+    """The decomposition of outputs (n, L), which are known wherever weights are positive.
+
+    Of equal rows one stands for all.
     """
-    columns = None
-    if isinstance(X, Source):
-        beside = sides_beside(X)
-        y, weights = beside.y if y is None else y, beside.weight
-    else:
-        weights = _readable_weights(X, weight)
-    if isinstance(y, str):
-        y, columns = split_target(X, y, weight)
-    return require_y(name, y), columns, weights
-
-
-def require_y(name: str, y: Any) -> Any:
-    """Refuse None where the estimator ``name`` needs y."""
-    if y is None:
+    if not (weights > 0).any():
         raise ValueError(
-            f"This {name} estimator requires y to be passed, but the target y "
-            "is None; give what goes with the rows, marked by -1 or NaN where it is unknown"
+            "no row (of positive weight) has all its outputs, which is needed here; fill them "
+            "first, or, with MORP, use output_kernel='linear'"
         )
-    return y
-
-
-def _readable_weights(X: Any, weight: Any) -> Array | None:
-    """Weights of the rows as an array, as far as they can be read; the source will check them."""
-    if weight is None:
-        return None
-    values = np.asarray(split_target(X, weight)[0] if isinstance(weight, str) else weight)
-    usable = values.ndim == 1 and values.dtype.kind in "fiub"
-    return values.astype(float) if usable and (values >= 0).all() else None
-
-
-def weights_or_ones(weights: Array | None, n_rows: int) -> Array:
-    """Weights of so many rows; of another length they are refused when the rows are opened."""
-    if weights is None or len(weights) != n_rows:
-        return np.ones(n_rows)
-    return weights
+    rows, weights = table[weights > 0], weights[weights > 0]
+    distinct, where = np.unique(rows, axis=0, return_inverse=True)
+    if len(distinct) == 1:
+        raise ValueError(
+            f"y is the same in all of the {len(rows)} sample(s) of positive weight: nothing goes "
+            "with it; give rows that differ in y"
+        )
+    source = open_source(distinct, weight=np.bincount(where.ravel(), weights))
+    return view.thin(source, executor_of(source))[0]
 
 
 def exact_scores(source: Source, executor: Executor, projection: Projection) -> Array:
@@ -236,7 +228,7 @@ class _Scores:
     projection: Projection
 
     def __call__(self, block: Block) -> Array:
-        return shaped(self.projection(whole_rows(block)), block)
+        return match_dtype(self.projection(whole_rows(block)), block)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,32 +6,35 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block
 from mixfold.engine.random import seed_from
-from mixfold.engine.sources.targets import split_target
 from mixfold.estimators.kernels.kernel_views import (
     VIEW_RULES,
     ViewEstimator,
+    check_kernel_matrix,
     exact_scores,
-    read_sides,
-    require_y,
-    weights_or_ones,
+    map_outputs,
 )
 from mixfold.estimators.kernels.morp_search import candidates, search
-from mixfold.estimators.kernels.output_features import output_features
-from mixfold.estimators.kernels.output_sets import OutputSet, OutputSets, each_of, learn_sets
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
-from mixfold.estimators.shell.predictions import shaped
-from mixfold.estimators.shell.targets import TASKS
+from mixfold.estimators.shell.output_coding import OutputSet, OutputSets, learn_output_sets
+from mixfold.estimators.shell.predictions import match_dtype
+from mixfold.estimators.shell.targets import (
+    TASKS,
+    find_target,
+    read_target,
+    require_target,
+    tag_target,
+    weights_or_ones,
+)
 from mixfold.math.signs import signs
+from mixfold.models.kernels.linear_readout import Readout, fit_readout
 from mixfold.models.kernels.morp import FORMS, MorpAxes, check_spanned, inverse_form, max_form
-from mixfold.models.kernels.readout import Readout, fit_readout
-from mixfold.models.kernels.views import LinearProjection, Projection, Thin
+from mixfold.models.kernels.views import LinearProjection, Projection, ThinSVD
 from mixfold.models.kernels.views.rows import whole_rows
 
 # regularization by default, as a share of the mean variance: what was found to work
@@ -92,8 +95,8 @@ class MORP(ViewEstimator):
 default='linear'
         Of the inputs, as in scikit-learn's KernelPCA; a function takes two matrices of rows.
     gamma : float, 'scale' or None, default=None
-        Of 'rbf', 'laplacian' and 'poly'; None is one over the number of columns, 'scale' divides
-        that by the variance of the entries.
+        Coefficient of the kernels 'rbf', 'laplacian' and 'poly'; None is 1 / n_features, 'scale'
+        divides that by the variance of all entries.
     degree : int, default=3
         Of 'poly'.
     coef0 : float, default=1.0
@@ -140,9 +143,10 @@ default='linear'
         With beta='cv': {'beta': [...]}, and 'regularization': [...] if that is to be chosen, too.
         None tries 11 values of beta.
     random_state : int, RandomState, Generator or None, default=None
-        Of the landmarks and the folds.
+        Seed; the same seed gives the same result for any number of threads or workers. Landmarks
+        and folds are drawn by it.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the rows are visited.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
     n_jobs : int, default=None
         Number of threads; None means all cores.
 
@@ -277,7 +281,9 @@ default='linear'
             labels that are integers. For tables and files also the name of a column, which is
             then not a feature. A list of arrays, or a dict of them, is several sets of outputs.
         sample_weight : array-like of shape (n_samples,) or str, optional
-            Weight 2 equals repeating the row (unless landmarks are drawn), weight 0 leaving it out.
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature. Where landmarks are
+            drawn, repeating rows changes which.
 
         Returns
         -------
@@ -296,14 +302,18 @@ default='linear'
         seed = seed_from(self.random_state)
 
         # y as numbers, and how much each of its sets counts
-        y, columns, weights = read_sides(type(self).__name__, X, y, sample_weight)
-        self._sets, coded = learn_sets(y, self.task, weights, self.standardize)
-        weights = weights_or_ones(weights, len(coded[0]))
+        given = find_target(X, y, sample_weight)
+        y, known_weights = require_target(self, given.y), given.read_weights()
+        self._sets, coded = learn_output_sets(y, self.task, known_weights, self.standardize)
+        weights = weights_or_ones(known_weights, len(coded[0]))
         beta, shares = _share_beta(self.beta, self._sets)
 
         # the rows of X, with y in the coordinates of its kernel beside them
-        outputs = output_features(self, coded, weights, seed)
-        source = self._open_with_outputs(X, columns, sample_weight, np.hstack(outputs))
+        outputs = map_outputs(self._output_choice(seed), self._executor, coded, weights)
+        source = given.open(self, np.hstack(outputs), min_rows=2)
+        if self.kernel == "precomputed":
+            check_kernel_matrix(source)
+        self._dtype = source.dtype.name
         executor, view = self._executor(source), self._input_choice(seed)
         objective = _Objective(
             self.form, self.n_components, self.regularization, self.smoothing, self.balance,
@@ -332,7 +342,7 @@ default='linear'
 
         # publish
         self.beta_ = float(chosen["beta"])
-        self.regularization_ = objective.used_regularization(thin, chosen.get("regularization"))
+        self.regularization_ = objective.choose_regularization(thin, chosen.get("regularization"))
         self.eigenvalues_ = axes.values
         self.explained_variance_ratio_ = axes.inputs
         self.explained_output_ratio_ = axes.outputs * objective.spanned_share(thin)
@@ -343,7 +353,8 @@ default='linear'
                 f"n_components={self.n_components}; scores have that many columns",
                 DegenerateWarning,
             )
-        return scores
+        found: Array = scores
+        return found
 
     def _publish_axes(self) -> None:
         """Attributes that follow from what a file holds; also after loading one."""
@@ -367,7 +378,7 @@ default='linear'
         Of classes that whose code is nearest; labels are 1 from one half on.
         """
         check_is_fitted(self)
-        return self._sets.joined(OutputSet.predicted, self._expected_outputs(X))
+        return self._sets.answer(OutputSet.decode, self._expected_outputs(X))
 
     @available_if(_decides)
     def decision_function(self, X: Any) -> Any:
@@ -376,11 +387,11 @@ default='linear'
         Of labels: by how much the expected output exceeds one half, (n_samples, n_labels).
         """
         check_is_fitted(self)
-        return self._sets.joined(OutputSet.decided, self._expected_outputs(X))
+        return self._sets.answer(OutputSet.decide, self._expected_outputs(X))
 
     def _expected_outputs(self, X: Any) -> Array:
         """Coded outputs (n, L) of the rows, read off their scores."""
-        return self._stacked(X, _Outputs(self._projection, self._readout))
+        return self._concatenate_rows(X, _Outputs(self._projection, self._readout))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy of the classes (of all labels of a row at once), or R^2 of the outputs.
@@ -388,7 +399,7 @@ default='linear'
         Of several sets of outputs the mean. What is unknown of y does not count.
         """
         check_is_fitted(self)
-        y = split_target(X, y)[0] if isinstance(y, str) else require_y(type(self).__name__, y)
+        y = read_target(X, require_target(self, y))
         return self._sets.score(y, self.predict(X), sample_weight)
 
     # ------------------------------------------------ scikit-learn and files
@@ -399,12 +410,7 @@ default='linear'
         task = self.task if isinstance(self.task, str) else "auto"
         if task == "auto" and sets is not None and sets.single:
             task = sets.sets[0].target.task
-        tags.target_tags.multi_output = task in ("multilabel", "regression", "auto")
-        tags.classifier_tags = ClassifierTags(multi_label=task == "multilabel")
-        tags.regressor_tags = RegressorTags()
-        kinds = {"auto": None, "regression": "regressor"}
-        tags.estimator_type = kinds.get(task, "classifier")
-        return tags
+        return tag_target(tags, task)
 
     def _check_state(self) -> None:
         sizes = (self._projection.size, len(self._readout.slopes), len(self.eigenvalues_))
@@ -429,7 +435,7 @@ def _share_beta(beta: Any, sets: OutputSets) -> tuple[float | None, Array]:
             f"beta={beta!r} is for several sets of outputs (y a list or dict of arrays), "
             "but y is one; give one number"
         )
-    each = np.array(each_of(given, sets, "beta"), float)
+    each = np.array(sets.list_entries(given, "beta"), float)
     total = float(each.sum())
     if total > 1 + 1e-12:
         raise ValueError(f"the entries of beta must sum to at most 1, got {beta!r}")
@@ -451,10 +457,10 @@ class _Objective:
     shares: Array
     sizes: list[int]
 
-    def axes(self, thin: Thin, beta: float, regularization: float | None = None) -> MorpAxes:
+    def axes(self, thin: ThinSVD, beta: float, regularization: float | None = None) -> MorpAxes:
         """The axes at these settings, in coordinates of the features as they are."""
-        w, C, squares = self._balanced(thin)
-        gamma = self.used_regularization(thin, regularization)
+        w, C, squares = self._balance_output_sets(thin)
+        gamma = self.choose_regularization(thin, regularization)
         if self.form == "max":
             return max_form(w, C, beta, gamma, self.n_components)
         if beta >= 1:
@@ -466,28 +472,28 @@ class _Objective:
         ridge = self._usual(thin) if self.smoothing is None else float(self.smoothing)
         return inverse_form(w, C, beta, gamma, ridge, self.n_components)
 
-    def used_regularization(self, thin: Thin, regularization: float | None = None) -> float:
+    def choose_regularization(self, thin: ThinSVD, regularization: float | None = None) -> float:
         """That which is tried, or else that of the user, or else the usual one of the form."""
         given = self.regularization if regularization is None else regularization
         if self.form == "max":
             return float(self._usual(thin) if given is None else given)
         return float(given or 0.0)
 
-    def _usual(self, thin: Thin) -> float:
+    def _usual(self, thin: ThinSVD) -> float:
         usual: float = _SHARE * self._input_values(thin).sum() / thin.weight
         return usual
 
-    def _input_values(self, thin: Thin) -> Array:
+    def _input_values(self, thin: ThinSVD) -> Array:
         """Eigenvalues of Gx, which is divided by its trace if so wished."""
         return thin.values / thin.trace if self.balance else thin.values
 
-    def spanned_share(self, thin: Thin) -> float:
+    def spanned_share(self, thin: ThinSVD) -> float:
         """The share of the outputs that functions of x can have at all."""
-        _, C, squares = self._balanced(thin)
+        _, C, squares = self._balance_output_sets(thin)
         total = float(squares.sum())
         return float((C**2).sum()) / total if total > 0 else 0.0
 
-    def _balanced(self, thin: Thin) -> tuple[Array, Array, Array]:
+    def _balance_output_sets(self, thin: ThinSVD) -> tuple[Array, Array, Array]:
         """Eigenvalues of Gx, V'Y and squares of Y; YY' is the sum of all Gy as much as they count.
 
         Each of these is divided by its trace, if so wished.
@@ -508,4 +514,4 @@ class _Outputs:
     readout: Readout
 
     def __call__(self, block: Block) -> Array:
-        return shaped(self.readout(self.projection(whole_rows(block))), block)
+        return match_dtype(self.readout(self.projection(whole_rows(block))), block)

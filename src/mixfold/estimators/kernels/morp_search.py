@@ -11,9 +11,9 @@ from sklearn.model_selection import KFold, ParameterGrid
 
 from mixfold.contracts import Array, Executor, Source
 from mixfold.estimators.kernels.kernel_views import Reweighted, ViewChoice, exact_scores
+from mixfold.models.kernels.linear_readout import fit_readout
 from mixfold.models.kernels.morp import MorpAxes
-from mixfold.models.kernels.readout import fit_readout
-from mixfold.models.kernels.views import Thin
+from mixfold.models.kernels.views import ThinSVD
 
 # shares of the outputs that are tried unasked
 BETAS = (0.0, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95, 0.99)
@@ -58,12 +58,12 @@ def search(
     """
     scores = []
     for train, test in _folds(cv, outputs[0], view.seed):
-        inside, outside = (_masked(weight, rows) for rows in (train, test))
-        thin: Thin = view.thin(Reweighted(source, inside), executor)[0]
+        inside, outside = (_mask_weight(weight, rows) for rows in (train, test))
+        thin: ThinSVD = view.thin(Reweighted(source, inside), executor)[0]
         axes = [solve(thin, **settings).weights for settings in tried]
         Z = exact_scores(source, executor, thin.reader(np.hstack(axes)))
         parts = np.split(Z, np.cumsum([R.shape[1] for R in axes])[:-1], axis=1)
-        scores.append([_explained(part, outputs, inside, outside, ridge) for part in parts])
+        scores.append([_r2_outside(part, outputs, inside, outside, ridge) for part in parts])
     return _table(tried, np.array(scores))
 
 
@@ -79,13 +79,13 @@ def _folds(cv: Any, first: Array, seed: int) -> Iterator[tuple[Array, Array]]:
     return iter(KFold(int(cv), shuffle=True, random_state=seed % 2**32).split(first))
 
 
-def _masked(weight: Array, rows: Array) -> Array:
+def _mask_weight(weight: Array, rows: Array) -> Array:
     out = np.zeros_like(weight)
     out[rows] = weight[rows]
     return out
 
 
-def _explained(
+def _r2_outside(
     Z: Array, outputs: list[Array], inside: Array, outside: Array, ridge: float
 ) -> float:
     """R^2 of the outputs of the rows outside, of several sets its mean."""

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mixfold.contracts import Array
+from mixfold.contracts import Array, Source
+from mixfold.engine.loop import Fit, Plan
+from mixfold.engine.random import RowKeys
 from mixfold.estimators.mixtures.bayes import BayesEstimator
 from mixfold.estimators.mixtures.family_choice import FAMILIES
-from mixfold.estimators.mixtures.gaussian_mixture import GaussianMixture, check_array
+from mixfold.estimators.mixtures.gaussian_mixture import GaussianMixture, check_shape
+from mixfold.estimators.mixtures.mixture import CANDIDATES
 from mixfold.estimators.shell import constraints as rule
-from mixfold.estimators.shell.fitting import FITTING_RULES
+from mixfold.estimators.shell.fitting import (
+    FIRST_BATCH_STEPS,
+    publish_convergence,
+    run_fit,
+    survey_rows,
+    warn_about_empty_rows,
+    warn_about_fit,
+)
 from mixfold.families import GAUSSIAN
 from mixfold.families.bayes.gaussian import ConjugateGaussian
 from mixfold.families.bayes.records import NormalPrior
@@ -20,6 +31,7 @@ from mixfold.mixing.dirichlet import SymmetricDirichlet
 from mixfold.mixing.protocol import Mixing
 from mixfold.mixing.sticks import StickBreaking
 from mixfold.models.mixtures.bayes_mixture import BayesMixture, BayesParams
+from mixfold.models.mixtures.prior_pass import total_moments
 from mixfold.models.mixtures.starts import STARTS
 
 
@@ -42,16 +54,18 @@ class BayesianGaussianMixture(BayesEstimator):
     covariance_type : str, default='full'
         'full', 'tied', 'diag', 'spherical', 'tied-diag' or 'tied-spherical'.
     tol : float, default=1e-3
-        The fit ends when the bound per row is projected to gain less than this. Components die
-        slowly: for the number of them use 1e-6.
+        The fit stops when the total gain still to come, extrapolated from the recent rate of
+        convergence, is below ``tol``. The gain is that of the bound per row. Components die slowly:
+        for the number of them use 1e-6.
     reg_covar : float, default=1e-6
         Smallest variance of the default prior in any direction, relative to that of the data.
     max_iter : int, default=100
-        Iterations per start.
+        Largest number of iterations. Each start has this limit.
     n_init : int, default=1
         Starts that are followed to the end; the best is kept.
     init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'}, default='kmeans'
-        As in :class:`GaussianMixture`.
+        How rows are first shared among the components. The choices are those of
+        :class:`GaussianMixture`.
     weight_concentration_prior_type : str, default='dirichlet_process'
         'dirichlet_process' (stick-breaking, truncated after K) or 'dirichlet_distribution'.
     weight_concentration_prior : float, default=None
@@ -70,7 +84,8 @@ class BayesianGaussianMixture(BayesEstimator):
     warm_start : bool, default=False
         Start the next fit from the last one.
     verbose : int, default=0
-        1 reports progress, 2 every iteration.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
     learn_concentration : bool, default=False
@@ -80,17 +95,19 @@ class BayesianGaussianMixture(BayesEstimator):
     merge_split : bool, default=False
         Try to merge components that share rows and to split others; keep what raises the bound.
     batch_size : int, default=None
-        Update after each batch of so many rows (memoised schedule); None after each pass.
+        Rows between two updates of the parameters. The schedule is memoised; None updates after
+        each pass.
     total_weight : float, default=None
-        For ``partial_fit``: how many rows the stream stands for; None: those that were seen.
+        For ``partial_fit``: how many rows the stream stands for; None means those seen so far.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the rows are visited.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None
-        File in which the fit is kept and from which it goes on if interrupted.
+        File to which a long fit writes its state now and then; the same call made again after an
+        interruption goes on from it and ends in the same result.
 
     Attributes
     ----------
@@ -145,11 +162,9 @@ class BayesianGaussianMixture(BayesEstimator):
     """
 
     _constraints: ClassVar[rule.Constraints] = {
-        **{name: rules for name, rules in FITTING_RULES.items() if name != "acceleration"},
         "n_components": (rule.integer(1),),
         "covariance_type": (rule.one_of(GAUSSIAN),),
         "reg_covar": (rule.number(0),),
-        "n_init": (rule.integer(1),),
         "init_params": (rule.one_of(STARTS),),
         "weight_concentration_prior_type": (
             rule.one_of(["dirichlet_process", "dirichlet_distribution"]),
@@ -158,11 +173,8 @@ class BayesianGaussianMixture(BayesEstimator):
         "mean_precision_prior": (rule.nothing(), rule.number(0, open_end=True)),
         "degrees_of_freedom_prior": (rule.nothing(), rule.number(0, open_end=True)),
         "learn_concentration": (rule.boolean(),),
-        "learn_prior": (rule.boolean(),),
-        "merge_split": (rule.boolean(),),
         "batch_size": (rule.nothing(), rule.integer(1)),
-        "total_weight": (rule.nothing(), rule.number(0, open_end=True)),
-    }
+    }  # fmt: skip
     _shape_names: ClassVar[str] = "n_components or covariance_type"
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_", "lower_bound_",
@@ -227,6 +239,67 @@ class BayesianGaussianMixture(BayesEstimator):
         self.time_budget = time_budget
         self.checkpoint = checkpoint
 
+    # ------------------------------------------------ fitting
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, component_labels: Any = None
+    ) -> Self:
+        """Fit the mixture.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, table, path or Dask collection
+            Rows are samples, columns features; NaN or null marks a missing entry.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or str, optional
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature.
+        component_labels : array-like of shape (n_samples,) or str, optional
+            The component of each row, 0 to n_components - 1, or -1 where it is unknown.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        source = self._open_rows(X, sample_weight, component_labels)
+        result = self._fit_rows(source)
+        warn_about_fit(result, self.max_iter)
+        return self
+
+    def _fit_rows(self, source: Source, first_batch: bool = False) -> Fit:
+        """Fit by variational Bayes and publish; for ``fit`` and the first of ``partial_fit``."""
+        survey = survey_rows(self, source, self.n_components)
+        self._labelled = survey.pilot.block.y is not None
+        model = self._model(source.n_features)
+        frame, total = total_moments(
+            model, source, survey.executor, survey.pilot, RowKeys(survey.seed)
+        )
+        model = replace(model, prior=self._make_prior(model, frame, total))
+        several = self.init_params == "kmeans" and self.n_components > 1
+        movable = self.merge_split and not (self._labelled or first_batch)
+        plan = Plan(
+            tol=self.tol,
+            max_iter=min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter,
+            n_init=self.n_init,
+            n_candidates=CANDIDATES if several else 1,
+            time_budget=self.time_budget,
+            batch_size=None if first_batch else self.batch_size,
+            moves=2 * self.n_components if movable else 0,
+            seed=survey.seed,
+        )
+        result = run_fit(self, model, survey, plan, self._warm_start(model, survey))
+
+        if not (self._labelled or self.warm_start or first_batch):
+            order = self._publication_order(result.params)
+            result = replace(result, params=model.permute_components(result.params, order))
+        self._store_density_fit(result, survey)
+        self._publish_params()
+        publish_convergence(self, result)
+        warn_about_empty_rows(result)
+        self.evidence_bound_ = float(result.objective)
+        return result
+
     # ------------------------------------------------ the model
 
     def _family(self, n_features: int) -> ConjugateGaussian:
@@ -270,15 +343,14 @@ class BayesianGaussianMixture(BayesEstimator):
     def _kind(self) -> str:
         return f"{self.covariance_type}, {self.weight_concentration_prior_type}"
 
-    def _start_name(self) -> str:
-        return self.init_params
-
-    def _order(self, params: BayesParams) -> Array:
+    def _publication_order(self, params: BayesParams) -> Array:
+        """That of the sticks, or of decreasing weights."""
         order: Array | None = getattr(params.mixing, "order", None)
-        return super()._order(params) if order is None else order
+        return np.argsort(-params.weights, kind="stable") if order is None else order
 
-    def _prior(self, model: BayesMixture, frame: Frame, total: Any) -> NormalPrior:
-        prior: NormalPrior = super()._prior(model, frame, total)
+    def _make_prior(self, model: BayesMixture, frame: Frame, total: Any) -> NormalPrior:
+        """The prior of the components, made of all rows where the settings leave it open."""
+        prior: NormalPrior = model.conjugate.prior(frame, total)
         if self.covariance_prior is not None:
             return prior
         # scikit-learn's: the unbiased covariance of the data itself, whatever the degrees
@@ -339,8 +411,8 @@ def _check_mean_prior(value: Any, n_features: int) -> Array | None:
     """A prior mean of shape (n_features,)."""
     if value is None:
         return None
-    mean = np.asarray(value, dtype=float)
-    check_array(mean, (n_features,), "means")
+    mean: Array = rule.as_numbers(value, "mean_prior")
+    check_shape(mean, (n_features,), "means")
     return mean
 
 
@@ -348,10 +420,10 @@ def _check_covariance_prior(value: Any, kind: str, n_features: int) -> Array | N
     """W^-1 of a prior, in the shape of one covariance of the given kind."""
     if value is None:
         return None
-    scatter = np.asarray(value, dtype=float)
+    scatter: Array = rule.as_numbers(value, "covariance_prior")
     whole = GAUSSIAN[kind].scatter_shape(-1, n_features)
     shape = tuple(size for size in whole if size != -1)
-    check_array(scatter, shape, f"{kind} covariance_prior")
+    check_shape(scatter, shape, f"{kind} covariance_prior")
     if not _is_positive(scatter):
         wanted = "symmetric, positive-definite" if scatter.ndim == 2 else "positive"
         raise ValueError(f"'{kind} covariance_prior' should be {wanted}")

@@ -102,7 +102,7 @@ def bootstrap_lrt(
         statistic = _statistic(small, large, rows)
         draws = _Drawn.like(small, rows)
         tasks = ((small, large, draws, worker, number) for number in range(n_bootstrap))
-        found = list(worker.run(_simulated, tasks))
+        found = list(worker.run(_simulate_statistic, tasks))
     values = np.sort([value for value in found if isinstance(value, float)])
     if values.size == 0:
         raise ValueError(
@@ -207,14 +207,13 @@ class _Drawn:
 
 
 def _missing(X: Any) -> Array:
-    if not sparse.issparse(X):
-        return np.isnan(X)
-    if not np.isnan(X.data).any():
+    if sparse.issparse(X) and not np.isnan(X.data).any():
         return np.zeros(X.shape, dtype=bool)
-    return np.isnan(X.toarray())
+    missing: Array = np.isnan(X.toarray() if sparse.issparse(X) else X)
+    return missing
 
 
-def _simulated(small: Any, large: Any, draws: _Drawn, worker: Worker, number: int) -> Any:
+def _simulate_statistic(small: Any, large: Any, draws: _Drawn, worker: Worker, number: int) -> Any:
     """The statistic of one table drawn from the smaller mixture, or why there is none."""
     words = np.random.SeedSequence([worker.seed % 2**63, number]).generate_state(2, np.uint32)
     seed = int(words[0]) << 31 | int(words[1]) >> 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array, Block, Context, Executor, Source
+from mixfold.engine.budget import Deadline
 from mixfold.engine.chain import Chain, Sweeps, sample_chain
 from mixfold.engine.progress import Progress
 from mixfold.engine.random import RowKeys
 from mixfold.engine.state import Task
-from mixfold.estimators.mixtures.collapsed_runs import collapsed_chain
+from mixfold.estimators.mixtures.collapsed_runs import run_collapsed_chain
 from mixfold.math.partitions import canonical, point_partition
 from mixfold.models.mixtures.bayes_mixture import BayesMixture, BayesParams
 from mixfold.models.mixtures.inference import INFERENCES
@@ -62,18 +62,17 @@ def run_chains(
     verbose : tuple of (verbose, verbose_interval)
     """
     assert task.pilot is not None
-    budget = float("inf") if time_budget is None else time_budget
+    share = None if time_budget is None else time_budget / n_chains
     label_bytes = 2 * task.pilot.total_rows * sweeps.n_draws * n_chains
     stride = max(1, -(-label_bytes // LABEL_BYTES))
     chains: list[Chain] = []
     with Progress(*verbose) as progress:
         for number in range(n_chains):
-            deadline = time.monotonic() + budget / n_chains
             watch = partial(_show_sweep, progress, sweeps.n_sweeps, 100 * verbose[1])
-            plan = replace(sweeps, label_stride=stride, deadline=deadline)
+            plan = replace(sweeps, label_stride=stride, deadline=Deadline.after(share))
             try:
                 if collapsed:
-                    chain = collapsed_chain(task, plan, number, watch, process=process)
+                    chain = run_collapsed_chain(task, plan, number, watch, process=process)
                 else:
                     rng = np.random.default_rng([task.seed % 2**63, number, 4])
                     start = task.model.initialise(task.pilot, rng, number)
@@ -88,7 +87,7 @@ def run_chains(
     return chains
 
 
-def agreed_partition(draws: Array, seed: int) -> Array:
+def find_agreed_partition(draws: Array, seed: int) -> Array:
     """The draw of labels, (draws, n), that the others agree with best; clusters by size."""
     rng = np.random.default_rng([seed % 2**63, 9])
     # a draw itself: single-row moves would make clusters of undecided rows

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from mixfold.contracts import Array, Block, Source
-from mixfold.engine.sources import open_source
 from mixfold.engine.sources.part import PartSource, part_of
-from mixfold.engine.sources.targets import sides_beside, split_target
 from mixfold.estimators.shell.base import MixfoldEstimator
+from mixfold.estimators.shell.targets import (
+    check_one_entry_per_row,
+    encode_required_classes,
+    find_target,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +32,10 @@ class ClassRows:
     weights: Array | None
     in_memory: bool
 
-    def of_class(self, number: int, among: Array | None = None) -> tuple[Any, Array | None]:
-        """Rows of a class (and of ``among``, if given) and their weights."""
+    def of_class(self, number: int, among: Array | None = None) -> Array:
+        """Which rows are of a class (and of ``among``, if given)."""
         chosen = self.labels == number
-        return self.at(chosen if among is None else chosen & among)
+        return np.asarray(chosen if among is None else chosen & among)
 
     def at(self, chosen: Array) -> tuple[Any, Array | None]:
         """The rows at which ``chosen`` is true, and their weights (None: those of the source)."""
@@ -46,8 +47,7 @@ class ClassRows:
             for block, some in zip(part.blocks(), self._blocks_with(chosen), strict=True)
             if some
         ]
-        rows = sparse.csr_array(sparse.vstack(X)) if sparse.issparse(X[0]) else np.concatenate(X)
-        return rows, None if self.weights is None else self.weights[chosen]
+        return _stack(X), None if self.weights is None else self.weights[chosen]
 
     def to_score(self, chosen: Array) -> tuple[Any, Array | None]:
         """The same rows to be scored: exactly these, and their weights, wherever they are."""
@@ -79,51 +79,33 @@ class _ChosenRows(PartSource):
                 before += rows.size
 
 
+class _WithoutLabels:
+    """The rows of a source that has labels: a model of one class would take them for components."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.n_samples, self.n_features = source.n_samples, source.n_features
+        self.feature_names, self.dtype = source.feature_names, source.dtype
+
+    def blocks(self, max_rows: int | None = None) -> Iterator[Block]:
+        """The blocks of the source, without labels."""
+        return (replace(block, y=None) for block in self._source.blocks(max_rows))
+
+
 def open_class_rows(
     classifier: Any, X: Any, y: Any, weight: Any, reset: bool = True
 ) -> tuple[ClassRows, Array]:
     """The rows of ``fit`` or ``partial_fit`` with class numbers, and the classes among them."""
-    in_memory = _is_in_memory(X)
-    if isinstance(y, str):
-        y, columns = split_target(X, y, weight)
-        X = open_source(X, columns=columns, weight=weight)
-        weight = None
-    source = classifier._open(X, reset=reset, weight=weight)
-    if y is None and isinstance(X, Source):
-        y = sides_beside(X).y
-    classes, labels = np.unique(_check_labels(classifier, y), return_inverse=True)
-    if source.n_samples is not None and source.n_samples != len(labels):
-        raise ValueError(
-            f"Found input variables with inconsistent numbers of samples: X has "
-            f"{source.n_samples} rows and y {len(labels)}; give one entry per row, in the same "
-            "order"
-        )
+    given = find_target(X, y, weight)
+    source = given.open(classifier, reset=reset)
+    labels, classes = encode_required_classes(classifier, given.y)
+    check_one_entry_per_row(len(labels), source.n_samples)
+    if next(iter(source.blocks())).y is not None:
+        source = _WithoutLabels(source)
     weights = _read_weights(source)
     if weights is not None and (weights == 0).any():
         classes, labels = _drop_weightless(classes, labels, weights)
-    return ClassRows(source, labels, weights, in_memory), classes
-
-
-def _check_labels(classifier: Any, y: Any) -> Array:
-    """The class of each row; y must be given and have no missing entry."""
-    if y is None:
-        raise ValueError(
-            f"This {type(classifier).__name__} estimator requires y to be passed, but the target y "
-            "is None; give the class of each row"
-        )
-    given = np.asarray(y)
-    if given.dtype.kind in "Of" and any(map(_is_missing, given.ravel().tolist())):
-        raise ValueError(
-            "Input y contains NaN: every row needs a class; leave rows without one out, or use "
-            "MixtureOfFactorModels or SupervisedPPCA, which learn from them"
-        )
-    check_classification_targets(y)
-    return np.asarray(column_or_1d(y, warn=True))
-
-
-def _is_missing(label: Any) -> bool:
-    """None, NaN, or the missing value of pandas, which cannot be compared."""
-    return label is None or type(label).__name__ in ("NAType", "NaTType") or label != label
+    return ClassRows(source, labels, weights, _is_in_memory(X)), classes
 
 
 def _read_weights(source: Source) -> Array | None:
@@ -141,19 +123,6 @@ def _drop_weightless(classes: Array, labels: Array, weights: Array) -> tuple[Arr
     return classes[kept], np.where(kept[labels], numbers[labels], 0)
 
 
-def number_classes(values: Array, classes: Array) -> Array:
-    """The place of each value in the list of all classes; an unknown one is an error."""
-    numbers = np.searchsorted(classes, values)
-    found = classes[np.minimum(numbers, len(classes) - 1)] == values
-    if not np.all(found):
-        raise ValueError(
-            f"{values[~found].tolist()[0]!r} is no known class; the classes are "
-            f"{', '.join(map(repr, classes.tolist()))} (partial_fit takes all of them in its first "
-            "call, classes=...)"
-        )
-    return numbers
-
-
 def _is_in_memory(X: Any) -> bool:
     """Whether rows of X can be copied by class without reading a file."""
     files = isinstance(X, list | tuple) and any(isinstance(x, str | os.PathLike) for x in X)
@@ -167,11 +136,21 @@ def _is_in_memory(X: Any) -> bool:
 def rows_for(estimator: Any, X: Any) -> Any:
     """X as an estimator takes it: one that is not of mixfold gets an array."""
     if isinstance(X, Source) and not isinstance(estimator, MixfoldEstimator):
-        return np.concatenate([np.asarray(block.X) for block in X.blocks()])
+        return _stack([block.X for block in X.blocks()])
     return X
 
 
-def fit_rows(estimator: Any, X: Any, weight: Array | None, method: str = "fit") -> Any:
-    """Fit one class, with weights only if there are any."""
+def _stack(parts: list[Any]) -> Any:
+    """Rows of blocks as one matrix, dense or CSR."""
+    if sparse.issparse(parts[0]):
+        return sparse.csr_array(sparse.vstack(parts))
+    return np.concatenate(parts)
+
+
+def fit_rows(estimator: Any, rows: ClassRows, chosen: Array, method: str = "fit") -> Any:
+    """Fit the rows at which ``chosen`` is true, with weights only if there are any."""
+    # a part of a source may hold rows of weight zero, which an array of another package cannot
+    ours = rows.in_memory or isinstance(estimator, MixfoldEstimator)
+    X, weight = rows.at(chosen) if ours else rows.to_score(chosen)
     sides = {} if weight is None else {"sample_weight": weight}
     return getattr(estimator, method)(rows_for(estimator, X), **sides)

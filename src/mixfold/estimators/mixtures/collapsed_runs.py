@@ -21,7 +21,7 @@ _STREAM = 11
 _ROWS = 4096
 
 
-def collapsed_chain(
+def run_collapsed_chain(
     task: Task, sweeps: Sweeps, number: int, watch: Watcher | None = None, *, process: bool
 ) -> Chain:
     """One chain, from the start that a blocked chain has.
@@ -44,15 +44,15 @@ def collapsed_chain(
     """
     model = task.model
     assert isinstance(model, BayesMixture) and task.pilot is not None
-    block = gathered(task.source)
+    block = gather_rows(task.source)
     sampler = CollapsedSampler(model, block, task.pilot, process=process)
 
     def step(sweep: int, keep: bool) -> tuple[Any, Array | None, Array]:
         rng = np.random.default_rng([task.seed % 2**63, number, sweep, _STREAM])
         sampler.sweep(rng)
         if not keep:
-            return None, None, sampler.traced()
-        return sampler.params(), sampler.drawn_labels(rng), sampler.traced()
+            return None, None, sampler.summarise_sweep()
+        return sampler.params(), sampler.draw_labels(rng), sampler.summarise_sweep()
 
     sampler.start(_first_labels(task, block, number))
     return run_chain(step, sweeps, number, watch)
@@ -65,10 +65,10 @@ def _first_labels(task: Task, block: Block, number: int) -> Array:
     reading = model.prepare(model.initialise(task.pilot, rng, number))
     keys = RowKeys(task.seed, 0, _STREAM + number)
     parts = (block.part(i, i + _ROWS) for i in range(0, block.n_rows, _ROWS))
-    return np.concatenate([model.assigned(reading, part, keys) for part in parts])
+    return np.concatenate([model.draw_assignments(reading, part, keys) for part in parts])
 
 
-def gathered(source: Source, most: int = MOST_ENTRIES) -> Block:
+def gather_rows(source: Source, most: int = MOST_ENTRIES) -> Block:
     """All rows of a source as one block; sparse ones stay sparse.
 
     Raises
@@ -92,10 +92,10 @@ def gathered(source: Source, most: int = MOST_ENTRIES) -> Block:
                 f"x {source.n_features}{' with more than that' if sparse else ''}. {remedy}"
             )
         blocks.append(block)
-    return _joined(blocks)
+    return _join_blocks(blocks)
 
 
-def _joined(blocks: list[Block]) -> Block:
+def _join_blocks(blocks: list[Block]) -> Block:
     X = [block.X for block in blocks]
     labels = [block.y for block in blocks if block.y is not None]
     weighed = any(block.weight is not None for block in blocks)

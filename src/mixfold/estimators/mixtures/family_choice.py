@@ -8,25 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from mixfold.contracts import Array
+from mixfold.contracts import Array, is_record
+from mixfold.families.component import ComponentFamily
 from mixfold.families.conjugate import ConjugateFamily
-from mixfold.families.linear.categorical import Categorical
-from mixfold.families.linear.support import column_name
-from mixfold.families.product import Part, ProductFamily
+from mixfold.families.exponential.support import column_name
+from mixfold.families.product import Part, PlainProduct, product
 from mixfold.families.product.build import PARTS
 from mixfold.families.product.records import ProductParams
 
 FAMILIES: dict[str, type[Any]] = dict(PARTS)
+# how each inference reads the components of a mixture
+_READINGS = {"em": "mode", "vb": "expected", "gibbs": "draw", "collapsed": "draw"}
 
 
 def make_family(
     family: Any, options: Mapping[str, Any] | None, names: Array | None, n_features: int
-) -> ConjugateFamily:
+) -> ComponentFamily:
     """The family that the user asks for.
 
     Parameters
     ----------
-    family : str, mapping or ConjugateFamily
+    family : str, mapping or ComponentFamily
         A name; or names with the columns they are for, {"full": ["height", "weight"], ...}.
     options : mapping, optional
         Settings of the family; for a mapping of families, of each by name.
@@ -34,13 +36,19 @@ def make_family(
         Names of the columns.
     n_features : int
     """
-    if isinstance(family, ConjugateFamily):
+    if isinstance(family, ComponentFamily):
+        if options:
+            raise ValueError(
+                "a family that is given as an object has its settings already; family_options and "
+                f"prior give it {', '.join(map(repr, options))}. Set them on the object, and leave "
+                "family_options out and prior None or 'default'"
+            )
         return family
     if isinstance(family, str):
         return _make_named(family, options or {})
     if not isinstance(family, Mapping):
         raise TypeError(
-            "family must be a name, a mapping from names to columns, or a conjugate family; got "
+            "family must be a name, a mapping from names to columns, or a family object; got "
             f"{family!r}. Names: {', '.join(FAMILIES)}"
         )
     settings = options or {}
@@ -55,26 +63,41 @@ def make_family(
     parts = (
         Part(where, _make_named(name, settings.get(name, {}))) for name, where in columns.items()
     )
-    return ProductFamily(tuple(parts))
+    return product(parts)
 
 
-def with_categories(family: Any, maximum: Array) -> Any:
-    """The family with its numbers of categories, from the largest code of each column."""
-    if isinstance(family, Categorical | ProductFamily):
-        return family.with_categories(maximum)
-    return family
+def check_inference(family: ComponentFamily, inference: str) -> None:
+    """Refuse a mixture with priors whose family does not offer them, or not to this inference."""
+    parts = [part.family for part in family.parts] if isinstance(family, PlainProduct) else [family]
+    for part in parts:
+        if not isinstance(part, ConjugateFamily):
+            priors = (name for name, kind in FAMILIES.items() if issubclass(kind, ConjugateFamily))
+            raise ValueError(
+                f"the family {part.name!r} has no conjugate prior: it is fitted by maximum "
+                f"likelihood alone, got inference={inference!r} or a prior of weights or "
+                "components. Use inference='em' with prior=None and free or fixed weights, or a "
+                f"family that has a prior: {', '.join(priors)}"
+            )
+        if _READINGS[inference] not in part.readings:
+            raise ValueError(
+                f"inference={inference!r} is not offered for the family {part.name!r} with these "
+                f"settings: {part.remedy}"
+            )
 
 
-def family_key(family: Any) -> Any:
-    """Names of families, their columns and categories: parameters of another key do not fit."""
-    if isinstance(family, ProductFamily):
-        return [(family_key(part.family), part.columns) for part in family.parts]
-    return (family.name, family.n_categories) if isinstance(family, Categorical) else family.name
+def takes_missing_and_sparse(family: Any) -> tuple[bool, bool]:
+    """Whether rows of the family (as the user names it) may have missing entries, and be sparse."""
+    if isinstance(family, ComponentFamily):
+        return family.takes_missing, family.takes_sparse
+    names = family if isinstance(family, Mapping) else [family]
+    kinds = [FAMILIES[name] for name in names if isinstance(name, str) and name in FAMILIES]
+    return all(kind.takes_missing for kind in kinds), all(kind.takes_sparse for kind in kinds)
 
 
-def describe_parts(family: Any, params: Any) -> dict[str, dict[str, Any]]:
-    """What each part of a product publishes, by the name of its family."""
-    assert isinstance(family, ProductFamily)
+def describe_parts(family: ComponentFamily, params: Any) -> dict[str, dict[str, Any]] | None:
+    """What each part of a product publishes, by the name of its family; None of one family."""
+    if not isinstance(family, PlainProduct):
+        return None
     return {own.name: own.describe(part) for own, _, part in family.live(params)}
 
 
@@ -82,11 +105,19 @@ def storable_parameters(plain: dict[str, Any], given: Mapping[str, Any]) -> dict
     """Parameters for a file; an error if it could not say which family was chosen."""
     family = given.get("family")
     if isinstance(family, Mapping) and "family" not in plain:  # a range of columns, an index
-        listed = {name: _listed(which) for name, which in family.items()}
+        listed = {name: _as_list(which) for name, which in family.items()}
         plain["family"] = {
             name: [str(i) if isinstance(i, str) else int(i) for i in items]
             for name, items in listed.items()
         }
+    if isinstance(family, ComponentFamily):
+        if not is_record(family):
+            raise TypeError(
+                f"family is an object of the class {type(family).__name__}, which files do not "
+                "know. Decorate the class with mixfold.contracts.record, here and where the file "
+                "will be loaded"
+            )
+        plain["family"] = family
     for name in ("family", "family_options", "prior", "weights"):
         if name in given and name not in plain:
             raise TypeError(
@@ -102,8 +133,8 @@ def keep_columns(
     """The choice of a family, and its options, for the columns ``rest`` only."""
     if isinstance(family, str):
         return family, _slice_options(options or {}, rest, n_features)
-    if not isinstance(family, Mapping):
-        raise TypeError("a family given as an object cannot be cut; give it by names of families")
+    if isinstance(family, ComponentFamily):
+        return family.for_columns(rest, n_features), None
     chosen, settings = {}, {}
     for name, which in family.items():
         own = np.array(_positions(which, names), dtype=int)
@@ -136,26 +167,27 @@ def drop_empty_parts(components: Any) -> Any:
     )
 
 
-def _make_named(name: str, options: Mapping[str, Any]) -> ConjugateFamily:
+def _make_named(name: str, options: Mapping[str, Any]) -> ComponentFamily:
     """A family by its name; an unknown name or option is an error."""
     if name not in FAMILIES:
         raise ValueError(f"there is no family {name!r}; choose one of: {', '.join(FAMILIES)}")
-    known = [f.name for f in fields(FAMILIES[name]) if f.init]
+    settings = [f for f in fields(FAMILIES[name]) if f.init]
+    known = [f.name for f in settings if f.metadata.get("setting", True)]
     wrong = sorted(set(options) - set(known))
     if wrong:
         raise ValueError(
             f"the family {name!r} has no setting {', '.join(map(repr, wrong))}; it has: "
             f"{', '.join(known)}"
         )
-    made: ConjugateFamily = FAMILIES[name](**options)
+    made: ComponentFamily = FAMILIES[name](**options)
     return made
 
 
 def _positions(which: Any, names: Array | None) -> tuple[int, ...]:
-    return tuple(_position(item, names) for item in _listed(which))
+    return tuple(_position(item, names) for item in _as_list(which))
 
 
-def _listed(which: Any) -> list[Any]:
+def _as_list(which: Any) -> list[Any]:
     return [which] if isinstance(which, str) or np.ndim(which) == 0 else list(which)
 
 

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mixfold.contracts import Array
-from mixfold.estimators.mixtures.mixture import MixtureEstimator
+from mixfold.contracts import Array, Source
+from mixfold.engine.loop import Fit, Plan
+from mixfold.estimators.mixtures.mixture import CANDIDATES, MixtureEstimator
+from mixfold.estimators.mixtures.set_aside import set_aside_columns, tell_of_columns
 from mixfold.estimators.shell import constraints as rule
-from mixfold.estimators.shell.fitting import FITTING_RULES
+from mixfold.estimators.shell.fitting import (
+    FIRST_BATCH_STEPS,
+    acceleration_named,
+    check_enough_rows,
+    publish_convergence,
+    run_fit,
+    survey_rows,
+    warn_about_empty_rows,
+    warn_about_fit,
+)
+from mixfold.estimators.shell.units import warn_about_units
 from mixfold.families import GAUSSIAN
 from mixfold.families.gaussian import GaussianFamily
-from mixfold.models.mixtures.given import Given
+from mixfold.models.mixtures.given_start import GivenStart
 from mixfold.models.mixtures.mixture import Mixture, MixtureParams
+from mixfold.models.mixtures.remaining_columns import MixtureOfRemainingColumns, restrict_given
 from mixfold.models.mixtures.starts import STARTS
 
 
@@ -38,20 +52,22 @@ class GaussianMixture(MixtureEstimator):
         own variances; 'spherical': each one variance; 'tied-diag': the same variances for all;
         'tied-spherical': one variance for all.
     tol : float, default=1e-6
-        The fit ends when the mean log-likelihood per row is projected to gain less than this in
-        all the steps to come (not: in the last one).
+        The fit stops when the total gain still to come, extrapolated from the recent rate of
+        convergence, is below ``tol``. The gain is that of the mean log-likelihood per row.
+        scikit-learn looks at the last step only.
     reg_covar : float, default=1e-6
         Smallest variance of a component in any direction, relative to the variance of the data.
-        It is a bound, not an addition: a covariance above it is the maximum-likelihood one.
+        It is a bound, not an addition: a covariance above it is the maximum-likelihood one. Where a
+        few rows are so far away that the variance is theirs alone, that of the others counts.
     max_iter : int, default=500
-        Iterations per start.
+        Largest number of iterations. Each start has this limit.
     n_init : int, default=1
         Starts that are followed to the end; the best is kept.
     init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'}, default='kmeans'
-        'kmeans' compares a dozen k-means starts (on scaled columns, on whitened data, on one
-        column alone) after some steps on a sample of the rows; the others make one start each.
-        Columns are scaled first, so that their units do not matter (for the spherical types,
-        which compare columns with each other, they do).
+        How rows are first shared among the components. 'kmeans' compares a dozen k-means starts (on
+        scaled columns, on whitened data, on one column alone) after some steps on a sample of the
+        rows; the others make one start each. Columns are scaled first, so that their units do not
+        matter (for the spherical types, which compare columns with each other, they do).
     weights_init, means_init, precisions_init : array-like, default=None
         Parts of the start that are known.
     random_state : int, RandomState, Generator or None, default=None
@@ -59,21 +75,22 @@ class GaussianMixture(MixtureEstimator):
     warm_start : bool, default=False
         Start the next fit from the last one.
     verbose : int, default=0
-        1 shows a status line in a terminal and some lines in a log, 2 every iteration.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
     acceleration : {'auto', 'quasi-newton', 'squarem'} or None, default='auto'
-        Extrapolation between EM steps, kept only where the likelihood rises. 'auto' is
-        'quasi-newton'; None is plain EM.
+        Extrapolation between steps, kept only where the objective rises; None makes plain steps.
+        'auto' is 'quasi-newton'.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the rows are visited.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None
-        A file to which a long fit writes its state now and then; the same call made again
-        after a crash goes on from it and ends in the same parameters.
+        File to which a long fit writes its state now and then; the same call made again after an
+        interruption goes on from it and ends in the same result.
 
     Attributes
     ----------
@@ -89,9 +106,18 @@ class GaussianMixture(MixtureEstimator):
     lower_bound_ : float
         Mean log-likelihood per unit of weight at the result; ``lower_bounds_`` after each step.
     events_ : list of Event
-        Floored, re-seeded or dropped components.
+        Floored, re-seeded or dropped components, and columns that were set aside.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+
+    Notes
+    -----
+    Columns that are constant, or exact affine functions of others (a copy, the same in other
+    units, a sum), are set aside by ``fit``, which warns and lists them in ``events_``. Fit, score,
+    BIC and the number of parameters are those of the table without them, while ``means_``,
+    ``covariances_``, ``sample`` and ``impute`` have all columns. A row that breaks the rule of such
+    a column by t standard deviations loses t^2 / (2 ``reg_covar``) of its log density.
+    ``partial_fit`` sets nothing aside: later batches may vary where the first does not.
 
     References
     ----------
@@ -115,17 +141,15 @@ class GaussianMixture(MixtureEstimator):
     """
 
     _constraints: ClassVar[rule.Constraints] = {
-        **FITTING_RULES,
         "n_components": (rule.integer(1),),
         "covariance_type": (rule.one_of(GAUSSIAN),),
         "reg_covar": (rule.number(0),),
-        "n_init": (rule.integer(1),),
         "init_params": (rule.one_of(STARTS),),
-    }
+    }  # fmt: skip
     _shape_names: ClassVar[str] = "n_components or covariance_type"
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_", "lower_bound_",
-        "lower_bounds_", "events_", "_dtype", "_stream", "_schedule",
+        "lower_bounds_", "events_", "_dtype", "_stream", "_schedule", "_dependent",
     )  # fmt: skip
 
     def __init__(
@@ -171,35 +195,101 @@ class GaussianMixture(MixtureEstimator):
         self.time_budget = time_budget
         self.checkpoint = checkpoint
 
+    # ------------------------------------------------ fitting
+
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, component_labels: Any = None
+    ) -> Self:
+        """Fit the mixture.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix, table, path or Dask collection
+            Rows are samples, columns features; NaN or null marks a missing entry.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or str, optional
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature.
+        component_labels : array-like of shape (n_samples,) or str, optional
+            The component of each row, 0 to n_components - 1, or -1 where it is unknown.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        source = self._open_rows(X, sample_weight, component_labels)
+        result = self._fit_rows(source)
+        warn_about_fit(result, self.max_iter)
+        return self
+
+    def _fit_rows(self, source: Source, first_batch: bool = False) -> Fit:
+        """Fit by EM and publish; for ``fit`` and the first batch of ``partial_fit``."""
+        survey = survey_rows(self, source, self.n_components)
+        check_enough_rows(survey.pilot.total_rows, self.n_components)
+        if not first_batch:  # later batches may vary where the first does not
+            set_aside_columns(self, survey)
+            if self.covariance_type.endswith("spherical"):
+                warn_about_units(self, survey.pilot, f"covariance_type={self.covariance_type!r}")
+        model = self._model(source.n_features)
+        several = self.init_params == "kmeans" and self.n_components > 1 and model.given.free
+        plan = Plan(
+            tol=self.tol,
+            max_iter=min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter,
+            n_init=self.n_init,
+            n_candidates=CANDIDATES if several else 1,
+            acceleration=acceleration_named(self.acceleration),
+            time_budget=self.time_budget,
+            seed=survey.seed,
+        )
+        result = run_fit(self, model, survey, plan, self._warm_start(model, survey))
+
+        result = tell_of_columns(self, result)
+        self._store_density_fit(result, survey)
+        self._publish_params()
+        publish_convergence(self, result)
+        warn_about_empty_rows(result)
+        return result
+
     def _model(self, n_features: int) -> Mixture:
-        return Mixture(
+        family = gaussian_family(self.covariance_type, self.reg_covar)
+        start, given = STARTS[self.init_params], self._given_start(n_features)
+        if self._dependent is None:
+            return Mixture(self.n_components, family, start=start, given=given)
+        return MixtureOfRemainingColumns(
             self.n_components,
-            gaussian_family(self.covariance_type, self.reg_covar),
-            start=STARTS[self.init_params],
-            given=self._given_start(n_features),
+            family,
+            start=start,
+            given=restrict_given(given, family, self._dependent),
+            columns=self._dependent,
         )
 
-    def _given_start(self, n_features: int) -> Given:
+    def _given_start(self, n_features: int) -> GivenStart:
         """``weights_init``, ``means_init`` and ``precisions_init``, checked."""
         K, kind = self.n_components, self.covariance_type
         weights, means, precisions = (
-            None if value is None else np.asarray(value, dtype=float)
-            for value in (self.weights_init, self.means_init, self.precisions_init)
+            None if value is None else rule.as_numbers(value, name)
+            for name, value in (
+                ("weights_init", self.weights_init),
+                ("means_init", self.means_init),
+                ("precisions_init", self.precisions_init),
+            )
         )
         if weights is not None:
             _check_weights(weights, K)
         if means is not None:
-            check_array(means, (K, n_features), "means")
+            check_shape(means, (K, n_features), "means")
         covariances = None
         if precisions is not None:
-            check_array(
+            check_shape(
                 precisions, GAUSSIAN[kind].scatter_shape(K, n_features), f"{kind} precision"
             )
             covariances = _invert(precisions, kind)
-        return Given(weights, means, covariances)
+        return GivenStart(weights, means, covariances)
 
     def _publish_params(self) -> None:
-        params: MixtureParams = self._params
+        components = self._model(self.n_features_in_).point_components(self._params)
+        params: MixtureParams = replace(self._params, components=components)
         family = gaussian_family(self.covariance_type, self.reg_covar)
         published = gaussian_parameters(family, params, self._dtype)
         self.weights_, self.means_, self.covariances_ = published
@@ -209,12 +299,14 @@ class GaussianMixture(MixtureEstimator):
 
     def _fits(self, model: Mixture) -> bool:
         components = self._params.components
-        shape = (self.n_components, self.n_features_in_)
+        shape = (self.n_components, self._n_modelled)
         wanted = GAUSSIAN[self.covariance_type].scatter_shape(*shape)
-        return components.means.shape == shape and components.scatter.shape == wanted
+        found: bool = components.means.shape == shape and components.scatter.shape == wanted
+        return found
 
     def _without_start(self) -> Self:
-        return self.set_params(weights_init=None, means_init=None, precisions_init=None)
+        found: Self = self.set_params(weights_init=None, means_init=None, precisions_init=None)
+        return found
 
 
 def gaussian_family(covariance_type: str, reg_covar: float) -> GaussianFamily:
@@ -233,7 +325,7 @@ def gaussian_parameters(
     return params.weights.astype(dtype), means.astype(dtype), covariances.astype(dtype)
 
 
-def check_array(value: Array, shape: tuple[int, ...], name: str) -> None:
+def check_shape(value: Array, shape: tuple[int, ...], name: str) -> None:
     """Refuse an array of another shape, or one that is not finite."""
     if value.shape != shape:
         raise ValueError(
@@ -244,7 +336,7 @@ def check_array(value: Array, shape: tuple[int, ...], name: str) -> None:
 
 
 def _check_weights(weights: Array, n_components: int) -> None:
-    check_array(weights, (n_components,), "weights")
+    check_shape(weights, (n_components,), "weights")
     if weights.min() < 0 or weights.max() > 1:
         raise ValueError(
             "The parameter 'weights' should be in the range [0, 1], but got "

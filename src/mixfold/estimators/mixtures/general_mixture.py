@@ -11,32 +11,52 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from mixfold.contracts import Array, Pilot, Source
+from mixfold.contracts import Array, Event, Source
 from mixfold.engine.chain import Chain, Sweeps
-from mixfold.engine.loop import Fit
+from mixfold.engine.loop import Fit, Plan
+from mixfold.engine.random import RowKeys
 from mixfold.engine.state import Task
-from mixfold.estimators.mixtures.bayes import BayesEstimator, as_dtype, prepare_point
+from mixfold.estimators.mixtures.bayes import BayesEstimator, as_dtype
+from mixfold.estimators.mixtures.category_codes import (
+    count_codes,
+    counted_columns,
+    occurring_codes,
+    warn_about_rare_categories,
+)
 from mixfold.estimators.mixtures.chains import (
-    agreed_partition,
     check_unit_weights,
+    find_agreed_partition,
     keep_known_numbers,
     posterior_given_labels,
     run_chains,
     thin_draws,
 )
 from mixfold.estimators.mixtures.family_choice import (
+    check_inference,
     describe_parts,
     drop_empty_parts,
-    family_key,
     keep_columns,
     make_family,
     storable_parameters,
-    with_categories,
+    takes_missing_and_sparse,
 )
+from mixfold.estimators.mixtures.mixture import CANDIDATES
+from mixfold.estimators.mixtures.set_aside import set_aside_columns, tell_of_columns
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import warn
-from mixfold.estimators.shell.fitting import FITTING_RULES
-from mixfold.families.conjugate import ConjugateFamily
+from mixfold.estimators.shell.fitting import (
+    FIRST_BATCH_STEPS,
+    Survey,
+    acceleration_named,
+    check_enough_rows,
+    publish_convergence,
+    run_fit,
+    survey_rows,
+    warn_about_empty_rows,
+    warn_about_fit,
+)
+from mixfold.families.bayes.gaussian import ConjugateGaussian
+from mixfold.families.component import ComponentFamily
 from mixfold.math.chains import summary
 from mixfold.math.partitions import similarity
 from mixfold.mixing.dirichlet import SymmetricDirichlet
@@ -47,6 +67,8 @@ from mixfold.mixing.sticks import StickBreaking
 from mixfold.models.mixtures.bayes_mixture import TRACES, BayesMixture, BayesParams
 from mixfold.models.mixtures.inference import INFERENCES
 from mixfold.models.mixtures.mixture import Mixture as MixtureModel
+from mixfold.models.mixtures.mixture import MixtureReading
+from mixfold.models.mixtures.remaining_columns import MixtureOfRemainingColumns
 from mixfold.models.mixtures.starts import STARTS
 
 # which priors of the weights go with which inference, the usual one first
@@ -56,167 +78,153 @@ LEGAL: dict[str, tuple[str, ...]] = {
     "gibbs": ("dirichlet", "stick-breaking", "fixed"),
     "collapsed": ("stick-breaking", "dirichlet"),
 }
-# families of rows without missing entries, and without zeros
-_WHOLE_ROWS, _POSITIVE = {"multinomial"}, {"exponential", "gamma"}
 # posteriors that densities are averaged over, at most
 _AVERAGED = 50
 # what only chains leave, and what they do not
 _OF_CHAINS = ("labels_", "n_clusters_", "traces_", "diagnostics_", "_draws", "_label_draws")
 _NOT_OF_CHAINS = ("evidence_bound_", "n_passes_", "_schedule", "_climb")
-# attributes that some families or priors have and others have not
-_NOT_OF_ALL = (
-    "covariances_", "probabilities_", "rates_", "parameters_", "counts_", "active_",
-    "effective_components_", "alpha_",
-)  # fmt: skip
+# attributes that some mixtures have and others have not; families publish more
+_NOT_OF_ALL = ("parameters_", "counts_", "active_", "effective_components_", "alpha_")
 
 
 class GeneralMixture(BayesEstimator):
     """What :class:`Mixture` and its presets share; subclasses say which family is meant."""
 
     _constraints: ClassVar[rule.Constraints] = {
-        **FITTING_RULES,
         "n_components": (rule.integer(1),),
         "inference": (rule.one_of(LEGAL),),
         "alpha": (rule.number(0, open_end=True), rule.one_of(["learn"])),
-        "learn_prior": (rule.boolean(),),
-        "n_init": (rule.integer(1),),
         "init_params": (rule.one_of(["auto", *STARTS]),),
-        "merge_split": (rule.boolean(),),
         "batch_size": (rule.nothing(), rule.integer(1)),
-        "total_weight": (rule.nothing(), rule.number(0, open_end=True)),
-        "n_chains": (rule.integer(1),),
-        "n_draws": (rule.integer(1),),
-        "burn_in": (rule.integer(0),),
-        "thin": (rule.integer(1),),
-    }
+    }  # fmt: skip
     _shape_names: ClassVar[str] = "n_components, family or inference"
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_", "lower_bound_",
         "lower_bounds_", "events_", "evidence_bound_", "_dtype", "_stream", "_schedule",
-        "_labelled", "_maxima", "labels_", "n_clusters_", "traces_", "_draws",
-        "_label_draws",
+        "_labelled", "_maxima", "_occurring", "_dependent", "labels_", "n_clusters_", "traces_",
+        "_draws", "_label_draws",
     )  # fmt: skip
 
     @abstractmethod
-    def _chosen(self) -> Any:
+    def _family_setting(self) -> Any:
         """The family as the user names it."""
 
-    # ------------------------------------------------ the model
+    # ------------------------------------------------ fitting
 
-    def _weights_name(self) -> str:
-        """Which prior of the weights is meant."""
-        return _name_weights(self.weights, self.inference)
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, component_labels: Any = None
+    ) -> Self:
+        """Fit the mixture.
 
-    def _mixing(self) -> Mixing[Any]:
-        name = self._weights_name()
-        if name == "fixed":
-            return FixedWeights(np.asarray(self.weights, dtype=float).tolist())
-        if name == "ml":
-            return FreeWeights()
-        learn = self.alpha == "learn"
-        alpha = 1.0 if learn else float(self.alpha)
-        if name == "dirichlet":
-            return SymmetricDirichlet(alpha, learn)
-        # samplers may not put the sticks in another order, and a process has none
-        return StickBreaking(alpha, learn, reorder=self.inference in ("em", "vb"))
+        Parameters
+        ----------
+        X : array-like, sparse matrix, table, path or Dask collection
+            Rows are samples, columns features; NaN or null marks a missing entry.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or str, optional
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature.
+        component_labels : array-like of shape (n_samples,) or str, optional
+            The component of each row, 0 to n_components - 1, or -1 where it is unknown.
 
-    def _options(self) -> dict[str, Any]:
-        """Settings of the family and of its prior, together."""
-        options = dict(self.family_options or {})
-        prior = {} if self.prior in (None, "default") else dict(self.prior)
-        if isinstance(self._chosen(), str):
-            return {**options, **prior}
-        return {n: {**options.get(n, {}), **prior.get(n, {})} for n in {*options, *prior}}
-
-    def _family(self, n_features: int) -> ConjugateFamily:
-        names = getattr(self, "feature_names_in_", None)
-        family = make_family(self._chosen(), self._options(), names, n_features)
-        maxima = getattr(self, "_maxima", None)
-        return family if maxima is None else with_categories(family, maxima)
-
-    def _look(self, pilot: Pilot) -> None:
-        self._maxima = pilot.maximum  # categories are counted by their codes
-
-    def _model(self, n_features: int) -> MixtureModel:
-        family, mixing = self._family(n_features), self._mixing()
-        start = STARTS[self._start_name()]
-        if _has_no_priors(self.weights, self.inference, self.prior):
-            return MixtureModel(self.n_components, family, mixing, start=start)
-        inference = INFERENCES["gibbs" if self.inference == "collapsed" else self.inference]
-        return BayesMixture(
-            self.n_components,
-            family,
-            mixing,
-            start=start,
-            inference=inference,
-            learn_prior=self.learn_prior,
-        )
-
-    def _start_name(self) -> str:
-        if self.init_params != "auto":
-            return str(self.init_params)
-        learned = self._weights_name() in ("dirichlet", "stick-breaking")
-        return "random" if learned and self.inference == "vb" else "kmeans"
-
-    def _kind(self) -> str:
-        family = self._family(self.n_features_in_)
-        return repr((family_key(family), self.family_options, self._weights_name()))
-
-    def _publish_params(self) -> None:
-        for name in _NOT_OF_ALL:  # an earlier fit may have been of another kind
-            self.__dict__.pop(name, None)
-        super()._publish_params()
-        if isinstance(self._chosen(), Mapping):
-            model = self._model(self.n_features_in_)
-            self.parameters_ = as_dtype(
-                describe_parts(model.family, self._components(model)), self._dtype
-            )
-
-    def _for_columns(self, rest: Array) -> Self:
-        """Without priors: conditionals of the point estimate have no posterior of their own."""
-        names = getattr(self, "feature_names_in_", None)
-        chosen, options = keep_columns(
-            self._chosen(), self.family_options, names, rest, self.n_features_in_
-        )
-        settings = {
-            name: getattr(self, name)
-            for name in ("n_components", "random_state", "executor", "n_jobs")
-        }
-        other = type(self)(**settings, family_options=options)._with_family(chosen)
-        other._maxima, other._labelled = self._maxima[rest], False
-        return other
-
-    def _with_family(self, chosen: Any) -> Self:
-        """The same estimator of another family; a preset has but one."""
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        source = self._open_rows(X, sample_weight, component_labels)
+        if self._samples():
+            self._fit_chains(source)
+            self._warn_about_chains()
+        else:
+            result = self._fit_rows(source)
+            warn_about_fit(result, self.max_iter)
         return self
 
-    def _adopted(self, params: Any) -> Any:
-        return replace(params, components=drop_empty_parts(params.components))
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, component_labels: Any = None
+    ) -> Self:
+        """Learn from one more batch (stepwise EM); the first one makes the start.
 
-    # ------------------------------------------------ fitting by sampling
+        Parameters are as in ``fit``. Batches may have any size after the first, which needs at
+        least n_components rows; make it a typical one. After ``fit`` a new stream begins.
+        """
+        if self._samples():
+            raise ValueError(
+                f"inference={self.inference!r} visits all rows again and again and cannot learn "
+                "from a stream; use inference='vb' for partial_fit"
+            )
+        return super().partial_fit(X, y, sample_weight, component_labels)
 
     def _samples(self) -> bool:
         """Whether the fit draws chains instead of climbing an objective."""
         return self.inference in ("gibbs", "collapsed")
 
-    def _fit(self, source: Source, max_iter: int | None = None) -> Any:
-        if not self._samples():
-            return super()._fit(source, max_iter)
-        if max_iter is not None:
-            raise ValueError(
-                f"inference={self.inference!r} visits all rows again and again and cannot learn "
-                "from a stream; use inference='vb' for partial_fit"
-            )
-        return self._fit_chains(source)
+    def _look_at_rows(
+        self, source: Source, first_batch: bool = False
+    ) -> tuple[Survey, MixtureModel]:
+        """Survey the rows, check them, and make the model with its prior."""
+        survey = survey_rows(self, source, self.n_components)
+        self._labelled = survey.pilot.block.y is not None
+        self._maxima = survey.pilot.maximum  # categories are counted by their codes
+        self._occurring: tuple[Array, ...] | None = None
+        model = self._model(source.n_features)
+        if not model.has_prior:  # with priors there may be more components than rows
+            check_enough_rows(survey.pilot.total_rows, self.n_components)
+        if isinstance(model.family, ConjugateGaussian) and not (model.has_prior or first_batch):
+            set_aside_columns(self, survey)
+            model = self._model(source.n_features)
+        else:
+            self.__dict__.pop("_dependent", None)
+        self._check_entries(model.family, survey.executor, source)
+        names = getattr(self, "feature_names_in_", None)
+        chosen = make_family(self._family_setting(), self._options(), names, source.n_features)
+        if not first_batch:  # codes that a later batch may have are not absent
+            codes = count_codes(counted_columns(chosen), survey)
+            warn_about_rare_categories(codes, names)
+            self._occurring = occurring_codes(codes)
+            model = model if codes is None else self._model(source.n_features)
+        keys = RowKeys(survey.seed)
+        return survey, model.with_prior(source, survey.executor, survey.pilot, keys)
+
+    def _fit_rows(self, source: Source, first_batch: bool = False) -> Fit:
+        """Fit by EM or variational Bayes and publish; for ``fit`` and ``partial_fit``."""
+        survey, model = self._look_at_rows(source, first_batch)
+        several = self._start_name() == "kmeans" and self.n_components > 1 and model.given.free
+        movable = model.has_prior and self.merge_split and not (self._labelled or first_batch)
+        accelerated = model.can_extrapolate
+        plan = Plan(
+            tol=self.tol,
+            max_iter=min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter,
+            n_init=self.n_init,
+            n_candidates=CANDIDATES if several else 1,
+            acceleration=acceleration_named(self.acceleration) if accelerated else None,
+            time_budget=self.time_budget,
+            batch_size=None if first_batch else self.batch_size,
+            moves=2 * self.n_components if movable else 0,
+            seed=survey.seed,
+        )
+        result = run_fit(self, model, survey, plan, self._warm_start(model, survey))
+
+        result = tell_of_columns(self, result)
+        if not (self._labelled or self.warm_start or first_batch):
+            by_weight = np.argsort(-result.params.weights, kind="stable")
+            result = replace(result, params=model.permute_components(result.params, by_weight))
+        for name in _OF_CHAINS:
+            self.__dict__.pop(name, None)
+        self._store_density_fit(result, survey)
+        self._publish_params()
+        publish_convergence(self, result)
+        warn_about_empty_rows(result)
+        if self.inference == "vb":
+            self.evidence_bound_ = float(result.objective)
+        return result
 
     def _fit_chains(self, source: Source) -> None:
-        """Fit by sampling: look at the rows, run the chains, publish what they agree on."""
-        executor, seed, pilot = self._survey(source)
-        check_unit_weights(self.inference, executor, source)
-        model = self._model(source.n_features)
-        assert isinstance(model, BayesMixture)
-        model = self._informed(model, source, executor, pilot, seed)
-        task = Task(model, source, executor, pilot, seed)
+        """Fit by sampling: run the chains, and publish what they agree on."""
+        survey, model = self._look_at_rows(source)
+        check_unit_weights(self.inference, survey.executor, source)
+        task = Task(model, source, survey.executor, survey.pilot, survey.seed)
         chains = run_chains(
             task,
             Sweeps(self.n_draws, self.burn_in, self.thin),
@@ -230,21 +238,15 @@ class GeneralMixture(BayesEstimator):
         for name in _NOT_OF_CHAINS:
             self.__dict__.pop(name, None)
         self._label_draws = np.concatenate([chain.labels for chain in chains])
-        self.labels_ = agreed_partition(self._label_draws, seed)
+        self.labels_ = find_agreed_partition(self._label_draws, survey.seed)
         if self._labelled:
-            self.labels_ = keep_known_numbers(self.labels_, executor, source)
+            self.labels_ = keep_known_numbers(self.labels_, survey.executor, source)
         self._draws = thin_draws([p for chain in chains for p in chain.params], _AVERAGED)
         self._params = posterior_given_labels(task, self.labels_)
         self._kept_kind = self._kind()
-        self._dtype, self._stream = source.dtype.name, (seed, 0)
+        self._dtype, self._stream = source.dtype.name, (survey.seed, 0)
         self._publish_chains(chains)
         self._publish_params()
-        self._warn_about_chains()
-
-    def _keep(self, result: Fit, source: Source, seed: int, quiet: bool) -> None:
-        for name in _OF_CHAINS:
-            self.__dict__.pop(name, None)
-        super()._keep(result, source, seed, quiet)
 
     def _publish_chains(self, chains: list[Chain]) -> None:
         """What the chains say about themselves."""
@@ -258,7 +260,9 @@ class GeneralMixture(BayesEstimator):
         self.n_iter_ = min(chain.n_sweeps for chain in chains)
         reasons = {chain.reason for chain in chains} - {"done"}
         self.stop_reason_ = reasons.pop() if reasons else "done"
-        self.events_, self.lower_bounds_, self._total = [], [], None
+        self.events_: list[Event] = []
+        self.lower_bounds_: list[float] = []
+        self._total = None
         # rows without weight or entries are in no component
         self.lower_bound_ = float(traces[..., 0].mean()) / float(self._params.counts.sum())
 
@@ -285,18 +289,118 @@ class GeneralMixture(BayesEstimator):
                 ConvergenceWarning,
             )
 
+    # ------------------------------------------------ the model
+
+    def _weights_name(self) -> str:
+        """Which prior of the weights is meant."""
+        return _name_weights(self.weights, self.inference)
+
+    def _mixing(self) -> Mixing[Any]:
+        name = self._weights_name()
+        if name == "fixed":
+            return FixedWeights(rule.as_numbers(self.weights, "weights").tolist())
+        if name == "ml":
+            return FreeWeights()
+        learn = self.alpha == "learn"
+        alpha = 1.0 if learn else float(self.alpha)
+        if name == "dirichlet":
+            return SymmetricDirichlet(alpha, learn)
+        # samplers may not put the sticks in another order, and a process has none
+        return StickBreaking(alpha, learn, reorder=self.inference in ("em", "vb"))
+
+    def _options(self) -> dict[str, Any]:
+        """Settings of the family and of its prior, together."""
+        options = dict(self.family_options or {})
+        prior = {} if self.prior in (None, "default") else dict(self.prior)
+        if not isinstance(self._family_setting(), Mapping):
+            return {**options, **prior}
+        return {n: {**options.get(n, {}), **prior.get(n, {})} for n in {*options, *prior}}
+
+    def _family(self, n_features: int) -> ComponentFamily:
+        names = getattr(self, "feature_names_in_", None)
+        family = make_family(self._family_setting(), self._options(), names, n_features)
+        maxima = getattr(self, "_maxima", None)
+        if maxima is None:
+            return family
+        return family.with_maxima(maxima, getattr(self, "_occurring", None))
+
+    def _model(self, n_features: int) -> MixtureModel:
+        family, mixing = self._family(n_features), self._mixing()
+        start = STARTS[self._start_name()]
+        if _has_no_priors(self.weights, self.inference, self.prior):
+            if self._dependent is None or not isinstance(family, ConjugateGaussian):
+                return MixtureModel(self.n_components, family, mixing, start=start)
+            return MixtureOfRemainingColumns(
+                self.n_components, family, mixing, start=start, columns=self._dependent
+            )
+        check_inference(family, self.inference)
+        inference = INFERENCES["gibbs" if self.inference == "collapsed" else self.inference]
+        return BayesMixture(
+            self.n_components,
+            family,
+            mixing,
+            start=start,
+            inference=inference,
+            learn_prior=self.learn_prior,
+        )
+
+    def _start_name(self) -> str:
+        if self.init_params != "auto":
+            return str(self.init_params)
+        learned = self._weights_name() in ("dirichlet", "stick-breaking")
+        return "random" if learned and self.inference == "vb" else "kmeans"
+
+    def _kind(self) -> str:
+        family = self._family(self.n_features_in_)
+        settings = (
+            self._family_setting() if isinstance(self._family_setting(), ComponentFamily) else None
+        )
+        return repr((family.key, settings or self.family_options, self._weights_name()))
+
+    def _publish_params(self) -> None:
+        for name in (*_NOT_OF_ALL, *getattr(self, "_of_family", ())):
+            self.__dict__.pop(name, None)  # an earlier fit may have been of another kind
+        super()._publish_params()
+        model = self._model(self.n_features_in_)
+        components = model.point_components(self._params)
+        self._of_family = tuple(f"{name}_" for name in model.family.describe(components))
+        parts = describe_parts(model.family, components)
+        if parts is not None:
+            self.parameters_ = as_dtype(parts, self._dtype)
+
+    def _for_columns(self, rest: Array) -> Self:
+        """Without priors: conditionals of the point estimate have no posterior of their own."""
+        names = getattr(self, "feature_names_in_", None)
+        chosen, options = keep_columns(
+            self._family_setting(), self.family_options, names, rest, self.n_features_in_
+        )
+        settings = {
+            name: getattr(self, name)
+            for name in ("n_components", "random_state", "executor", "n_jobs")
+        }
+        other = type(self)(**settings, family_options=options)._with_family(chosen)
+        other._maxima, other._labelled = self._maxima[rest], False
+        codes = getattr(self, "_occurring", None)
+        other._occurring = None if codes is None else tuple(codes[d] for d in rest)
+        return other
+
+    def _with_family(self, chosen: Any) -> Self:
+        """The same estimator of another family; a preset has but one."""
+        return self
+
+    def _adopt_params(self, params: Any) -> Any:
+        return replace(params, components=drop_empty_parts(params.components))
+
     # ------------------------------------------------ predictions
 
-    def _reading(self) -> Any:
-        check_is_fitted(self)
+    def _reading(self) -> tuple[MixtureModel, MixtureReading]:
         if not self._samples():
             return super()._reading()
-        model = self._model(self.n_features_in_)
-        assert isinstance(model, BayesMixture)
-        return prepare_point(model, self._params)
+        check_is_fitted(self)
+        return self._model(self.n_features_in_).prepare_point(self._params)
 
-    def _averaged(self) -> tuple[BayesParams, ...]:
-        return self._draws if self._samples() else super()._averaged()
+    def _posteriors(self) -> tuple[BayesParams, ...]:
+        return self._draws if self._samples() else super()._posteriors()
 
     def posterior_similarity(self) -> Array:
         """How often two training rows were in the same component, over the draws: (n, n)."""
@@ -329,9 +433,8 @@ class GeneralMixture(BayesEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan, tags.input_tags.sparse = _accepts_missing_and_sparse(
-            self._chosen()
-        )
+        missing, sparse = takes_missing_and_sparse(self._family_setting())
+        tags.input_tags.allow_nan, tags.input_tags.sparse = missing, sparse
         return tags
 
 
@@ -347,13 +450,13 @@ class Mixture(GeneralMixture):
 
     Parameters
     ----------
-    family : str, dict or ConjugateFamily, default='full'
+    family : str, dict or family object, default='full'
         Gaussian with covariances 'full', 'tied', 'diag', 'spherical', 'tied-diag',
-        'tied-spherical' or 'known'; 'bernoulli', 'binomial', 'poisson', 'exponential', 'gamma',
-        'multinomial' (a row of counts), 'categorical' (codes 0, 1, ...). A dict gives each family
-        its columns, by name or position: {'full': ['height', 'weight'], 'poisson': ['visits'],
-        'bernoulli': ['smokes'], 'categorical': ['region']}; they are independent within a
-        component.
+        'tied-spherical' or 'known'; 'bernoulli', 'binomial', 'poisson', 'negative-binomial',
+        'exponential', 'gamma', 'multinomial' (a row of counts), 'categorical' (codes 0, 1, ...). A
+        dict gives each family its columns, by name or position: {'full': ['height', 'weight'],
+        'poisson': ['visits'], 'bernoulli': ['smokes'], 'categorical': ['region']}; they are
+        independent within a component. An object of a family has its settings with it.
     n_components : int, default=1
         Number of components K; with a prior of the weights an upper bound, of which as many are
         used as the data ask for. Where inference='collapsed' has no bound it is the start.
@@ -375,28 +478,31 @@ class Mixture(GeneralMixture):
         of the family, which follows the scale of the data. A dict has settings of the family, such
         as {'precision': 0.1, 'degrees': 5}; for a dict of families one dict for each by its name.
     learn_prior : bool, default=False
-        Let the prior follow the components (type-II maximum likelihood).
+        Let the prior of the components follow them (type-II maximum likelihood).
     family_options : dict, default=None
         Settings of the family itself, such as {'trials': 10} for 'binomial', {'shape': 2.0} for
-        'gamma' or {'covariance': S} for 'known'; for a dict of families one dict for each.
+        'gamma', {'dispersion': 0.5} for 'negative-binomial' (learned if left out) or
+        {'covariance': S} for 'known'; for a dict of families one dict for each.
     tol : float, default=1e-6
-        The fit ends when the objective per row is projected to gain less than this.
+        The fit stops when the total gain still to come, extrapolated from the recent rate of
+        convergence, is below ``tol``. The gain is that of the objective per row.
     max_iter : int, default=1000
-        Iterations per start.
+        Largest number of iterations. Each start has this limit.
     n_init : int, default=1
         Starts that are followed to the end; the best is kept.
     init_params : str, default='auto'
-        'kmeans', 'k-means++', 'random', 'random_from_data'. 'auto' is 'random' responsibilities
-        where the number of components is learned, else 'kmeans'.
+        How rows are first shared among the components. The choices are 'kmeans', 'k-means++',
+        'random' and 'random_from_data'; 'auto' is 'random' responsibilities where the number of
+        components is learned, else 'kmeans'.
     merge_split : bool, default=True
-        For 'vb': try to merge components that share rows and to split others, and keep what
-        raises the bound.
+        Try to merge components that share rows and to split others; keep what raises the bound.
+        Only 'vb' does this.
     batch_size : int, default=None
-        For 'vb' and MAP: update after each batch of so many rows (memoised schedule: the bound
-        stays exact); None after each pass.
+        Rows between two updates of the parameters. Only 'vb' and MAP have such batches (memoised
+        schedule: the bound stays exact); None updates after each pass.
     total_weight : float, default=None
-        For ``partial_fit``: how many rows the stream stands for (stochastic variational Bayes).
-        None: those that were seen.
+        For ``partial_fit``: how many rows the stream stands for; None means those seen so far. It
+        is meant for stochastic variational Bayes.
     n_chains : int, default=4
         Chains of 'gibbs' and 'collapsed'.
     n_draws : int, default=500
@@ -410,27 +516,30 @@ class Mixture(GeneralMixture):
     warm_start : bool, default=False
         Start the next fit from the last one.
     verbose : int, default=0
-        1 reports progress, 2 every iteration.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
     acceleration : {'auto', 'quasi-newton', 'squarem'} or None, default='auto'
-        Extrapolation between EM steps without priors.
+        Extrapolation between steps, kept only where the objective rises; None makes plain steps.
+        Only EM without priors is extrapolated.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the rows are visited.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None
-        A file to which a long fit writes its state now and then ('em' and 'vb').
+        File to which a long fit writes its state now and then; the same call made again after an
+        interruption goes on from it and ends in the same result. Only 'em' and 'vb' write it.
 
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
         Expected weights; with a prior in decreasing order (unless rows have known components).
     means_ : ndarray of shape (n_components, n_features)
-        Expected entries. By family also ``covariances_``, ``probabilities_`` or ``rates_``; for a
-        dict of families ``parameters_`` has them by name.
+        Expected entries. By family also ``covariances_``, ``probabilities_``, ``rates_`` or
+        ``dispersions_``; for several families ``parameters_`` has them by name.
     converged_, stop_reason_, n_iter_, n_passes_, lower_bound_, lower_bounds_, events_
         As in :class:`GaussianMixture`; the objective is the log-likelihood, or the bound of the
         log evidence.
@@ -530,11 +639,12 @@ class Mixture(GeneralMixture):
         self.time_budget = time_budget
         self.checkpoint = checkpoint
 
-    def _chosen(self) -> Any:
+    def _family_setting(self) -> Any:
         return self.family
 
     def _with_family(self, chosen: Any) -> Self:
-        return self.set_params(family=chosen)
+        found: Self = self.set_params(family=chosen)
+        return found
 
 
 # ---------------------------------------------------- which settings go together
@@ -590,7 +700,7 @@ def _check_dicts(mixture: Any) -> None:
         raise TypeError(
             f"family_options must be None or a dict, such as {{'trials': 10}}; got {options!r}"
         )
-    if not isinstance(mixture._chosen(), Mapping):
+    if not isinstance(mixture._family_setting(), Mapping):
         return
     for what, settings in (("prior", {} if usual else prior), ("family_options", options or {})):
         for name, value in settings.items():
@@ -599,12 +709,3 @@ def _check_dicts(mixture: Any) -> None:
                     f"{what} has a dict for each family, such as {{'poisson': {{...}}}}; for "
                     f"{name!r} it has {value!r}"
                 )
-
-
-def _accepts_missing_and_sparse(family: Any) -> tuple[bool, bool]:
-    """Whether rows of a family may have missing entries, and whether they may be sparse."""
-    if isinstance(family, Mapping):
-        names = set(family)
-    else:
-        names = {family} if isinstance(family, str) else {getattr(family, "name", None)}
-    return not names & _WHOLE_ROWS, not names & _POSITIVE

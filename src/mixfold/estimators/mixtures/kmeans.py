@@ -11,14 +11,23 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from mixfold.contracts import Array, Block, Executor, Pilot, Source
-from mixfold.engine import loop
+from mixfold.contracts import Array, Block, Source
 from mixfold.engine.draws import draw_rows
-from mixfold.engine.progress import Progress
+from mixfold.engine.loop import Fit, Plan
 from mixfold.engine.random import RowKeys
+from mixfold.engine.schedules import Stepwise
 from mixfold.estimators.shell import constraints as rule
-from mixfold.estimators.shell.base import warn
-from mixfold.estimators.shell.fitting import FIRST_BATCH_STEPS, FittingEstimator
+from mixfold.estimators.shell.base import MixfoldEstimator, warn
+from mixfold.estimators.shell.fitting import (
+    FIRST_BATCH_STEPS,
+    Survey,
+    learn_one_batch,
+    run_fit,
+    store_fit,
+    survey_rows,
+    warn_about_fit,
+)
+from mixfold.estimators.shell.units import warn_about_units
 from mixfold.math.centres import Centres
 from mixfold.models.mixtures.kmeans import KMeansModel, KMeansParams, KMeansStats
 from mixfold.models.mixtures.kmeans_starts import (
@@ -40,7 +49,7 @@ _TABLE = rule.Rule(
 )
 
 
-class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, FittingEstimator):
+class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, MixfoldEstimator):
     """K-means clustering.
 
     Finds K centres that minimise the inertia, the weighted sum of the squared distances of the rows
@@ -68,28 +77,29 @@ default='k-means++'
         Starts that are followed to the end; the best is kept. 'auto' is 10 with init='random' and
         1 otherwise. An array is one start.
     max_iter : int, default=300
-        Iterations per start.
+        Largest number of iterations. Each start has this limit.
     tol : float, default=1e-4
-        The fit ends when no row changes its cluster, or when all the steps to come are projected
-        to lower the inertia per row by less than ``tol / n_clusters`` times the mean variance of
-        a column. That is what centres gain that move by the ``tol`` of scikit-learn, which
-        looks at the last step only. 0 goes on until nothing changes.
+        The fit stops when the total gain still to come, extrapolated from the recent rate of
+        convergence, is below ``tol``. The gain is what the inertia per row falls by, in units of
+        the mean variance of a column divided by ``n_clusters``. That is what centres gain that move
+        by the ``tol`` of scikit-learn, which looks at the last step only. The fit also stops when
+        no row changes its cluster; 0 goes on until then.
     random_state : int, RandomState, Generator or None, default=None
         Seed; the same seed gives the same result for any number of threads or workers.
     verbose : int, default=0
-        1 shows a status line in a terminal and some lines in a log, 2 every iteration. The
-        objective shown is minus the share of the variance within clusters.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration. The objective shown is minus the share of the variance within clusters.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the rows are visited.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None
-        A file to which a long fit writes its state now and then; the same call made again
-        after a crash goes on from it and ends in the same centres.
+        File to which a long fit writes its state now and then; the same call made again after an
+        interruption goes on from it and ends in the same result.
 
     Attributes
     ----------
@@ -128,17 +138,11 @@ default='k-means++'
            [10.,  2.]])
     """
 
-    _size_name: ClassVar[str] = "n_clusters"
     _constraints: ClassVar[rule.Constraints] = {
         "n_clusters": (rule.integer(1),),
         "init": (rule.one_of(CENTRE_STARTS), _TABLE),
         "n_init": (rule.integer(1), rule.one_of(["auto"])),
         "max_iter": (rule.integer(1),),
-        "tol": (rule.number(0),),
-        "verbose": (rule.integer(0), rule.boolean()),
-        "verbose_interval": (rule.integer(1),),
-        "time_budget": (rule.nothing(), rule.number(0, open_end=True)),
-        "checkpoint": (rule.nothing(), rule.path()),
     }
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_dtype", "_stream", "inertia_", "inertias_", "n_iter_", "n_passes_",
@@ -197,6 +201,7 @@ default='k-means++'
         self._check_parameters()
         source = self._open(X, reset=True, weight=sample_weight)
         result = self._find_centres(source, self.max_iter)
+        warn_about_units(self, result.pilot, "k-means")
         self.labels_ = self._label_rows(source)
         self._warn_about_fit(result)
         return self
@@ -224,34 +229,40 @@ default='k-means++'
         self.labels_ = self._label_rows(source)
         return self
 
-    def _find_centres(self, source: Source, max_iter: int) -> loop.Fit:
+    def _learn_batch(self, source: Source, first: bool) -> None:
+        """One step of stepwise k-means, from the centres so far; for ``partial_fit``."""
+        model = KMeansModel(self.n_clusters)
+        before = self._params
+        schedule = Stepwise() if first else self._schedule
+        learned = learn_one_batch(self, model, source, schedule)
+        if learned is not None:
+            self.inertia_ = model.inertia(before, model.objective(before, learned.stats))
+            self._publish_params()
+
+    def _find_centres(self, source: Source, max_iter: int) -> Fit:
         """Look at the rows, start, iterate, and publish all but ``labels_``."""
-        executor, seed, pilot = self._survey(source)
-        model = self._model(source.n_features)
+        survey = survey_rows(self, source, self.n_clusters)
+        pilot = survey.pilot
+        if pilot.total_rows < self.n_clusters:
+            raise ValueError(
+                f"n_samples={pilot.total_rows} should be >= n_clusters={self.n_clusters}. Lower "
+                "n_clusters or give more rows of positive weight."
+            )
+        model = KMeansModel(self.n_clusters, self._make_start(source.n_features))
         sampled = pilot.block.n_rows < pilot.total_rows
         if isinstance(self.init, str) and self.init == "k-means||" and sampled:
-            model = _start_from_all_rows(model, source, executor, pilot, seed)
-        result = loop.fit(
-            model,
-            source,
-            executor,
-            loop.Plan(
-                tol=self.tol / (self.n_clusters * source.n_features),
-                max_iter=max_iter,
-                n_init=self._count_starts(),
-                n_candidates=self._count_candidates(),
-                time_budget=self.time_budget,
-                seed=seed,
-            ),
-            pilot=pilot,
-            checkpoint=self._checkpoint(),
-            progress=Progress(int(self.verbose), self.verbose_interval),
+            model = _start_from_all_rows(model, survey)
+        plan = Plan(
+            tol=self.tol / (self.n_clusters * source.n_features),
+            max_iter=max_iter,
+            n_init=self._count_starts(),
+            n_candidates=self._count_candidates(),
+            time_budget=self.time_budget,
+            seed=survey.seed,
         )
+        result = run_fit(self, model, survey, plan)
 
-        self._params = result.params
-        self._dtype = source.dtype.name
-        self._stream = (seed, 0)
-        self.__dict__.pop("_schedule", None)  # that of an earlier stream of batches
+        store_fit(self, result, survey)
         self._publish_params()
         self.inertias_ = [model.inertia(result.params, value) for value in result.trace[1:]]
         self.inertia_ = model.inertia(result.params, result.objective)
@@ -262,9 +273,6 @@ default='k-means++'
         self.stop_reason_ = result.reason
         self.events_ = list(result.events)
         return result
-
-    def _model(self, n_features: int) -> KMeansModel:
-        return KMeansModel(self.n_clusters, self._make_start(n_features))
 
     def _make_start(self, n_features: int) -> CentreStart:
         """The rule that ``init`` names, or the centres that it gives, checked."""
@@ -305,7 +313,7 @@ default='k-means++'
         task = partial(KMeansModel.labels, *self._prepare())
         return np.concatenate(list(self._executor(source).map_rows(task, source)))
 
-    def _warn_about_fit(self, result: loop.Fit) -> None:
+    def _warn_about_fit(self, result: Fit) -> None:
         """Warn of clusters without rows and of an early end."""
         found = len(np.unique(self.labels_))
         if found < self.n_clusters:
@@ -315,27 +323,21 @@ default='k-means++'
                 ConvergenceWarning,
             )
         events = tuple(event for event in result.events if event.kind not in _ORDINARY_EVENTS)
-        self._tell(replace(result, events=events))
-
-    def _too_few_rows(self, n_rows: int) -> str:
-        return f"n_samples={n_rows} should be >= n_clusters={self.n_clusters}."
+        warn_about_fit(replace(result, events=events), self.max_iter)
 
     def _publish_params(self) -> None:
         params = self._params
         self.cluster_centers_ = params.frame.leave(params.centres).astype(self._dtype)
 
-    def _publish_batch(self, model: KMeansModel, stats: KMeansStats) -> None:
-        self.inertia_ = model.inertia(self._params, model.objective(self._params, stats))
-
     # ------------------------------------------------ predictions
 
     def predict(self, X: Any) -> Array:
         """The cluster of each row, int32: that of the nearest centre, the first of several."""
-        return self._stacked(X, partial(KMeansModel.labels, *self._prepare()))
+        return self._concatenate_rows(X, partial(KMeansModel.labels, *self._prepare()))
 
     def transform(self, X: Any) -> Array:
         """Distances to the centres, (n_samples, n_clusters), over the observed entries of a row."""
-        return self._stacked(X, partial(_distances, *self._prepare()))
+        return self._concatenate_rows(X, partial(_distances, *self._prepare()))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the inertia of X."""
@@ -383,21 +385,19 @@ default='k-means++'
         self._publish_params()
 
 
-def _start_from_all_rows(
-    model: KMeansModel, source: Source, executor: Executor, pilot: Pilot, seed: int
-) -> KMeansModel:
+def _start_from_all_rows(model: KMeansModel, survey: Survey) -> KMeansModel:
     """The model with the start of k-means||, which takes passes over the data."""
-    rng = np.random.default_rng([seed % 2**63, _OVERSAMPLE_STREAM])
+    rng = np.random.default_rng([survey.seed % 2**63, _OVERSAMPLE_STREAM])
 
     def draw(mass: Any, size: int, number: int) -> Block:
-        keys = RowKeys(seed, number, _OVERSAMPLE_STREAM)
-        return draw_rows(source, executor, mass, size, keys)
+        keys = RowKeys(survey.seed, number, _OVERSAMPLE_STREAM)
+        return draw_rows(survey.source, survey.executor, mass, size, keys)
 
     def total(task: Any) -> KMeansStats:
-        stats: KMeansStats = executor.map_reduce(task, source)
+        stats: KMeansStats = survey.executor.map_reduce(task, survey.source)
         return stats
 
-    return replace(model, start=oversample(model, pilot, rng, draw, total))
+    return replace(model, start=oversample(model, survey.pilot, rng, draw, total))
 
 
 def _distances(model: KMeansModel, reading: Centres, block: Block) -> Array:

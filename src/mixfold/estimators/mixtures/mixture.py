@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
@@ -10,15 +11,15 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Source
-from mixfold.engine.loop import Plan
 from mixfold.estimators.shell import predictions
-from mixfold.estimators.shell.columns import column_positions
-from mixfold.estimators.shell.component_labels import check_labels
 from mixfold.estimators.shell.density import DensityEstimator
-from mixfold.models.mixtures.mixture import Mixture
+from mixfold.estimators.shell.effective_rows import effective_totals, parameter_cost
+from mixfold.estimators.shell.input_rows import check_component_labels, column_positions
+from mixfold.math.dependent_columns import DependentColumns
 
 # starts that are compared on the pilot: four of each kind
 CANDIDATES = 12
+_OFTEN_NOTHING = ("_dependent", "_occurring")
 
 
 class MixtureEstimator(DensityEstimator):
@@ -26,33 +27,27 @@ class MixtureEstimator(DensityEstimator):
 
     # parameters that may not change within a stream
     _shape_names: ClassVar[str]
+    # densities that are compared with each other have to be of the same columns
+    _keeps_all_columns: bool = False
+    # what was set aside in the last fit, if anything
+    _dependent: DependentColumns | None = None
+
+    @property
+    def _n_modelled(self) -> int:
+        """Columns that the parameters speak of: all but those that were set aside."""
+        return self.n_features_in_ if self._dependent is None else len(self._dependent.kept)
 
     # ------------------------------------------------ fitting
 
+    @abstractmethod
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, component_labels: Any = None
     ) -> Self:
-        """Fit the mixture.
+        """Fit the mixture."""
 
-        Parameters
-        ----------
-        X : array-like, sparse matrix, table, path or Dask collection
-            Rows are samples, columns features; NaN or null marks a missing entry.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,) or str, optional
-            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
-            the name of a column, which is then not a feature.
-        component_labels : array-like of shape (n_samples,) or str, optional
-            The component of each row, 0 to n_components - 1, or -1 where it is unknown.
-
-        Returns
-        -------
-        self
-        """
-        self._check_parameters()
-        source = self._training_source(X, sample_weight, component_labels)
-        self._fit(source)
-        return self
+    @abstractmethod
+    def _fit_rows(self, source: Source, first_batch: bool = False) -> Any:
+        """Look at the rows, make the model, run it and publish; a first batch gets few steps."""
 
     def fit_predict(
         self, X: Any, y: Any = None, sample_weight: Any = None, component_labels: Any = None
@@ -60,21 +55,13 @@ class MixtureEstimator(DensityEstimator):
         """Fit, then assign each row to its most probable component."""
         return self.fit(X, y, sample_weight, component_labels).predict(X)
 
-    def _training_source(self, X: Any, weight: Any, labels: Any) -> Source:
-        labels = check_labels(labels, self.n_components)
-        return self._open(X, reset=True, weight=weight, y=labels, min_rows=2)
-
-    def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
-        chosen = self.init_params == "kmeans" and self._model(self.n_features_in_).given.free
-        return Plan(
-            tol=self.tol,
-            max_iter=self.max_iter if max_iter is None else max_iter,
-            n_init=self.n_init,
-            n_candidates=CANDIDATES if chosen and self.n_components > 1 else 1,
-            acceleration=self._acceleration(),
-            time_budget=self.time_budget,
-            seed=seed,
-        )
+    def _open_rows(
+        self, X: Any, sample_weight: Any, component_labels: Any, *, reset: bool = True
+    ) -> Source:
+        """The rows with their weights and known components; ``reset`` for those of a new fit."""
+        labels = check_component_labels(component_labels, self.n_components)
+        min_rows = 2 if reset else 1
+        return self._open(X, reset=reset, weight=sample_weight, y=labels, min_rows=min_rows)
 
     def partial_fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, component_labels: Any = None
@@ -82,17 +69,21 @@ class MixtureEstimator(DensityEstimator):
         """Learn from one more batch (stepwise EM); the first one makes the start.
 
         Parameters are as in ``fit``. Batches may have any size after the first, which needs at
-        least n_components rows; make it a typical one.
+        least n_components rows; make it a typical one. After ``fit`` a new stream begins.
         """
         self._check_parameters()
         first = not hasattr(self, "_schedule")
+        source = self._open_rows(X, sample_weight, component_labels, reset=first)
         if first:
-            source = self._training_source(X, sample_weight, component_labels)
+            self._fit_rows(source, first_batch=True)
         else:
-            labels = check_labels(component_labels, self.n_components)
-            source = self._open(X, reset=False, weight=sample_weight, y=labels)
-        self._learn(source, self._shape_names, first)
+            self._check_same_stream(self._model(self.n_features_in_), self._shape_names)
+        self._learn_batch(source, first)
         return self
+
+    def _learn_batch(self, source: Source, first: bool) -> None:
+        """One step from the statistics of a batch; for ``partial_fit``."""
+        self._learn_batch_by_em(self._model(self.n_features_in_), source, first)
 
     # ------------------------------------------------ asking
 
@@ -108,13 +99,17 @@ class MixtureEstimator(DensityEstimator):
         """Logarithm of ``predict_proba``, exact where that underflows."""
         return self._ask(X, predictions.log_probabilities)
 
-    def icl(self, X: Any = None, sample_weight: Any = None) -> float:
+    def icl(
+        self, X: Any = None, sample_weight: Any = None, n_effective: float | None = None
+    ) -> float:
         """Integrated completed likelihood: BIC plus twice the entropy of the assignments.
 
         The lower the better; it prefers components that are apart. X=None: of the training data.
+        Weights and ``n_effective`` are as in ``bic``.
         """
-        total, weight, entropy = self._totals(X, sample_weight)
-        return -2 * total + self._n_parameters() * float(np.log(weight)) + 2 * entropy
+        totals = self._totals(X, sample_weight)
+        total, weight, entropy = effective_totals(totals, n_effective)
+        return -2 * total + self._n_parameters() * parameter_cost(weight) + 2 * entropy
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
         """Draw new rows.
@@ -177,24 +172,20 @@ class MixtureEstimator(DensityEstimator):
             )
         rest = np.setdiff1d(np.arange(self.n_features_in_), known)
         other = self._for_columns(rest)
-        model, params = self._plug_in()
-        other._params = other._adopted(model.condition(params, known, given))
+        model, params = self._model(self.n_features_in_).plug_in(self._params)
+        other._params = other._adopt_params(model.condition(params, known, given))
         other.n_features_in_ = rest.size
         if hasattr(self, "feature_names_in_"):
             other.feature_names_in_ = self.feature_names_in_[rest]
         other._copy_fit(self)
         return other
 
-    def _plug_in(self) -> tuple[Mixture, Any]:
-        """The mixture whose conditionals are asked for, and its parameters."""
-        return self._model(self.n_features_in_), self._params
-
     def _for_columns(self, rest: Array) -> Self:
         """An estimator with the same settings for some of the columns."""
         # starts prescribed for all columns mean nothing for some of them
         return type(self)(**self.get_params(deep=False))._without_start()
 
-    def _adopted(self, params: Any) -> Any:
+    def _adopt_params(self, params: Any) -> Any:
         """Parameters of conditionals as this estimator holds them."""
         return params
 
@@ -211,8 +202,13 @@ class MixtureEstimator(DensityEstimator):
         tags.classifier_tags = ClassifierTags(multi_class=self.n_components > 2)
         return tags
 
+    def _state(self) -> dict[str, Any]:
+        state = super()._state()
+        # a file says what was set aside or counted only if anything was
+        return {k: v for k, v in state.items() if v is not None or k not in _OFTEN_NOTHING}
+
     def _check_state(self) -> None:
-        shape = (self.n_components, self.n_features_in_)
+        shape = (self.n_components, self._n_modelled)
         means = self._params.components.means
         if means.shape != shape or self._params.weights.shape != shape[:1]:
             raise ValueError(f"parameters of shape {means.shape} where {shape} is declared")

@@ -18,11 +18,9 @@ from mixfold import store
 from mixfold.contracts import Array
 from mixfold.engine.executors.threads import count_threads
 from mixfold.engine.random import seed_from
-from mixfold.engine.sources.targets import split_target
 from mixfold.estimators.mixtures.class_rows import (
     ClassRows,
     fit_rows,
-    number_classes,
     open_class_rows,
     rows_for,
 )
@@ -33,8 +31,10 @@ from mixfold.estimators.mixtures.iterates import (
     score_iterates,
     staged_scores,
 )
+from mixfold.estimators.mixtures.mixture import MixtureEstimator
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import MixfoldEstimator
+from mixfold.estimators.shell.targets import find_class_numbers, read_target
 from mixfold.math.softmax import normalise
 
 # fitted attributes that a model file holds, besides the models of the classes
@@ -83,11 +83,12 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         ``paper_score_``. That is how Piccardi et al. (2011) report it for MLiT, and it is too
         high; the score of a cross-validation around the classifier is not.
     random_state : int, RandomState, Generator or None, default=None
-        Seed; each class has its own stream of it.
+        Seed; the same seed gives the same result for any number of threads or workers. Each class
+        has its own stream of random numbers.
     verbose : int, default=0
         1 tells which class is being fitted.
     n_jobs : int, default=None
-        Number of threads; classes are fitted side by side. None means all cores.
+        Number of threads; None means all cores. Classes are fitted side by side.
 
     Attributes
     ----------
@@ -129,7 +130,6 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         "novelty": (rule.nothing(), rule.share()),
         "cv": (rule.integer(2), rule.splits()),
         "paper_protocol": (rule.boolean(),),
-        "verbose": (rule.integer(0), rule.boolean()),
     }
     classes_: Array
     estimators_: list[Any]
@@ -173,7 +173,8 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
             Classes: numbers or text, each of them known. For tables and files also the name of a
             column, which is then not a feature.
         sample_weight : array-like of shape (n_samples,) or str, optional
-            Weight 2 equals repeating the row, weight 0 leaving it out.
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature.
 
         Returns
         -------
@@ -212,6 +213,9 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         if "n_jobs" in names and names["n_jobs"] is None:
             given["n_jobs"] = 1 if alone else self.n_jobs
         label = self.classes_.tolist()[number]
+        if isinstance(estimator, MixtureEstimator):
+            # a column that is constant in one class tells it from the others
+            estimator._keeps_all_columns = True
         return estimator.set_params(**given, **(self.settings or {}).get(label, {}))
 
     def _fit_classes(self, rows: ClassRows, among: Array | None = None) -> list[Any]:
@@ -229,7 +233,8 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         if self.verbose and among is None:
             print(f"class {self.classes_.tolist()[number]!r}, {number + 1} of {len(self.classes_)}")
         try:
-            return fit_rows(self._make_estimator(number, alone), *rows.of_class(number, among))
+            estimator = self._make_estimator(number, alone)
+            return fit_rows(estimator, rows, rows.of_class(number, among))
         except ValueError as error:
             error.add_note(f"while fitting class {self.classes_.tolist()[number]!r}")
             raise
@@ -264,8 +269,8 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
             return
         thresholds = []
         for number, model in enumerate(self.estimators_):
-            X, weight = rows.to_score(rows.labels == number)
-            scores = model.score_samples(X)
+            X, weight = rows.to_score(rows.of_class(number))
+            scores = model.score_samples(rows_for(model, X))
             # the one of these quantiles that knows weights: a score that some row has
             thresholds.append(
                 np.quantile(scores, float(self.novelty), weights=weight, method="inverted_cdf")
@@ -305,7 +310,7 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
             self.estimators_ = [None] * len(self.classes_)
             self.class_weight_ = np.zeros(len(self.classes_))
             _check_settings(self.settings, self.classes_, self._base())
-        numbers = number_classes(found[rows.labels], self.classes_)
+        numbers = find_class_numbers(found[rows.labels], self.classes_)
         rows = ClassRows(rows.source, numbers, rows.weights, rows.in_memory)
         for number in np.unique(numbers):
             self._learn_class(rows, int(number))
@@ -316,7 +321,7 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
     def _learn_class(self, rows: ClassRows, number: int) -> None:
         model = self.estimators_[number]
         model = self._make_estimator(number, alone=False) if model is None else model
-        self.estimators_[number] = fit_rows(model, *rows.of_class(number), method="partial_fit")
+        self.estimators_[number] = fit_rows(model, rows, rows.of_class(number), "partial_fit")
 
     # ------------------------------------------------ predictions
 
@@ -364,8 +369,7 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         sample_weight : array-like of shape (n_samples,), optional
         """
         check_is_fitted(self)
-        if isinstance(y, str):
-            y = split_target(X, y)[0]
+        y = read_target(X, y)
         return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
 
     def is_novel(self, X: Any) -> Array:
@@ -441,7 +445,7 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         if label is None:
             drawn = rng.multinomial(n_samples, self._seen_priors())
         else:
-            wanted = number_classes(np.array([label]), self.classes_)[0]
+            wanted = find_class_numbers(np.array([label]), self.classes_)[0]
             drawn = np.where(np.arange(len(self.classes_)) == wanted, n_samples, 0)
         parts = [
             _draw_rows(self._model_of(k), int(n), int(rng.integers(2**31)))
@@ -483,7 +487,7 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         settings = self.settings or {}
         # keys of a file are texts, classes need not be
         values["settings"] = [[label, dict(chosen)] for label, chosen in settings.items()]
-        priors = _named_priors(self.priors, self.classes_)
+        priors = _priors_by_class(self.priors, self.classes_)
         if isinstance(priors, dict):
             values["priors"] = [[label, float(p)] for label, p in priors.items()]
         elif priors is not self.priors:
@@ -575,7 +579,7 @@ def _check_settings(settings: Any, classes: Array, estimator: Any) -> None:
 
 def _make_priors(priors: Any, classes: Array, weight: Array) -> Array:
     """Probabilities of the classes."""
-    priors = _named_priors(priors, classes)
+    priors = _priors_by_class(priors, classes)
     if isinstance(priors, str):
         values = weight if priors == "empirical" else np.ones(len(classes))
     elif isinstance(priors, dict):
@@ -593,10 +597,11 @@ def _make_priors(priors: Any, classes: Array, weight: Array) -> Array:
             f"priors must be {len(classes)} numbers >= 0, one for each class, not all zero; got "
             f"{priors!r}"
         )
-    return values / values.sum()
+    found: Array = values / values.sum()
+    return found
 
 
-def _named_priors(priors: Any, classes: Array) -> Any:
+def _priors_by_class(priors: Any, classes: Array) -> Any:
     """A pandas Series that is named by classes, such as value_counts, as a dict; else its values.
 
     Whatever is no Series stays as it is.

@@ -9,14 +9,21 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mixfold.contracts import Array, Block, Pilot
-from mixfold.engine import loop
+from mixfold.contracts import Array, Block
 from mixfold.engine.executors.blas import single_threaded_blas
-from mixfold.engine.progress import Progress
+from mixfold.engine.loop import Fit, Plan
 from mixfold.estimators.shell import constraints as rule
-from mixfold.estimators.shell.base import DegenerateWarning, warn
-from mixfold.estimators.shell.fitting import FITTING_RULES, FittingEstimator
-from mixfold.estimators.shell.predictions import shaped
+from mixfold.estimators.shell.base import DegenerateWarning, MixfoldEstimator, warn
+from mixfold.estimators.shell.fitting import (
+    Survey,
+    check_enough_rows,
+    publish_convergence,
+    run_fit,
+    store_fit,
+    survey_rows,
+    warn_about_fit,
+)
+from mixfold.estimators.shell.predictions import match_dtype
 from mixfold.math.softmax import normalise
 from mixfold.models.factors.spectral import second_moments
 from mixfold.models.factors.spectral_sums import MissingEntries
@@ -30,16 +37,13 @@ from mixfold.models.mixtures.mlit.records import Iterates, Moments, Transformed
 from mixfold.models.mixtures.mlit.rules import Constrained, Normalized, Orthonormal, Rule
 from mixfold.models.mixtures.mlit.starts import cluster_start, window_start
 
-# rules of parameters that MLiT does not have
-_UNUSED = ("acceleration", "warm_start")
-
 _INCOMPLETE = (
     "Input X contains NaN: MLiT needs complete rows; fill them first, for example by "
     "mixfold.PPCA(...).fit(X).impute(X)"
 )
 
 
-class MLiT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittingEstimator):
+class MLiT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstimator):
     """Mixture of Gaussians of rows under linear transformations, one for each component.
 
     The score of a row x is
@@ -87,24 +91,27 @@ class MLiT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittingEstimator):
         Which of the iterates answers (0 is the start); None means the last. They are all kept by
         the methods whose criterion may fall, see ``use_iterate``.
     max_iter : int, default=50
-        Iterations.
+        Largest number of iterations.
     tol : float, default=1e-5
         A step that changes the mean score by less ends the fit; not of 'normalized', whose number
         of steps is a setting like others.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the clusters that 'orthonormal' begins with.
+        Seed; the same seed gives the same result for any number of threads or workers. Only the
+        clusters that 'orthonormal' begins with are drawn.
     verbose : int, default=0
-        1 reports progress, 2 every iteration.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the rows are visited.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
-        Seconds after which the fit ends where it is.
+        Seconds after which the best result so far is returned. That is the last iterate.
     checkpoint : path, default=None
-        File in which the fit is kept and from which it goes on if interrupted.
+        File to which a long fit writes its state now and then; the same call made again after an
+        interruption goes on from it and ends in the same result.
 
     Attributes
     ----------
@@ -141,7 +148,6 @@ class MLiT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittingEstimator):
     """
 
     _constraints: ClassVar[rule.Constraints] = {
-        **{name: rules for name, rules in FITTING_RULES.items() if name not in _UNUSED},
         "n_components": (rule.integer(1),),
         "n_dims": (rule.integer(1),),
         "method": (rule.one_of(["normalized", "constrained", "orthonormal"]),),
@@ -215,7 +221,8 @@ class MLiT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittingEstimator):
             Rows are samples, columns features; no entry may be missing.
         y : ignored
         sample_weight : array-like of shape (n_samples,) or str, optional
-            Weight 2 equals repeating the row, weight 0 leaving it out.
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature.
 
         Returns
         -------
@@ -228,9 +235,10 @@ class MLiT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittingEstimator):
                 f"n_dims={self.n_dims} must be at most the number of features, n_features = "
                 f"{source.n_features}; lower it"
             )
-        executor, seed, pilot = self._survey(source)
+        survey = survey_rows(self, source, self.n_components)
+        check_enough_rows(survey.pilot.total_rows, self.n_components)
         try:
-            moments = second_moments(source, executor)
+            moments = second_moments(source, survey.executor)
         except MissingEntries:
             raise ValueError(_INCOMPLETE) from None
         weight, mean, covariance = moments.sums.weight, moments.sums.mean, moments.covariance()
@@ -240,37 +248,28 @@ class MLiT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittingEstimator):
         model = TransformedMixture(
             method,
             float(self.ridge),
-            self._make_start(method, Moments(weight, mean, covariance, covariance), pilot, seed),
+            self._make_start(method, Moments(weight, mean, covariance, covariance), survey),
             mean,
             self.tol if self.method == "constrained" else 0.0,
             keep=not method.monotone,
         )
-        result = loop.fit(
-            model,
-            source,
-            executor,
-            loop.Plan(
-                tol=self.tol if self.method == "orthonormal" else 0.0,
-                max_iter=self.max_iter,
-                n_init=1,
-                n_candidates=1,
-                time_budget=self.time_budget,
-                seed=seed,
-            ),
-            pilot=pilot,
-            checkpoint=self._checkpoint(),
-            progress=Progress(int(self.verbose), self.verbose_interval),
+        plan = Plan(
+            tol=self.tol if self.method == "orthonormal" else 0.0,
+            max_iter=self.max_iter,
+            n_init=1,
+            n_candidates=1,
+            time_budget=self.time_budget,
+            seed=survey.seed,
         )
+        result = run_fit(self, model, survey, plan)
 
-        self._params = result.params
+        store_fit(self, result, survey)
         self._origin = mean
-        self._dtype = source.dtype.name
-        self._stream = (seed, 0)
         self.start_score_ = float(result.trace[0] / result.weight)
         last = self.n_iterates_ - 1
         self.iterate_ = last if self.iterate is None else min(self.iterate, last)
         self._publish_params()
-        self._publish_fit(result, quiet=True)
+        publish_convergence(self, result)
         self._warn_about_fit(result)
         return self
 
@@ -288,12 +287,12 @@ class MLiT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittingEstimator):
         }
         return rules[self.method]
 
-    def _make_start(self, method: Rule, moments: Moments, pilot: Pilot, seed: int) -> Transformed:
+    def _make_start(self, method: Rule, moments: Moments, survey: Survey) -> Transformed:
         """Where the fit begins: clusters of a sample, or eigenvectors of the covariance."""
         ridge = float(self.ridge)
         if self.method == "orthonormal":
-            rng = np.random.default_rng(seed % 2**63)
-            return cluster_start(method, pilot, self.n_components, self.n_dims, ridge, rng)
+            rng = np.random.default_rng(survey.seed % 2**63)
+            return cluster_start(method, survey.pilot, self.n_components, self.n_dims, ridge, rng)
         smallest = self.init == "smallest"
         return window_start(method, moments, self.n_components, self.n_dims,
                             smallest=smallest, shift=self.shift, ridge=ridge)  # fmt: skip
@@ -315,10 +314,10 @@ class MLiT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittingEstimator):
                 DegenerateWarning,
             )
 
-    def _warn_about_fit(self, result: loop.Fit) -> None:
+    def _warn_about_fit(self, result: Fit) -> None:
         """Warn of events and of an early end; max_iter is an early end of 'orthonormal' only."""
         if result.reason != "max_iter" or self.method == "orthonormal":
-            self._tell(result)
+            warn_about_fit(result, self.max_iter)
             return
         # what happens after the iterate that answers is of no concern
         events = [event for event in result.events if event.iteration <= self.iterate_]
@@ -361,7 +360,7 @@ class MLiT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittingEstimator):
 
     def score_samples(self, X: Any) -> Array:
         """log f of each row: **not** a log density of the row, see above."""
-        return self._stacked(X, partial(_scores, self._prepare_chosen()))
+        return self._concatenate_rows(X, partial(_scores, self._prepare_chosen()))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean of log f."""
@@ -369,17 +368,17 @@ class MLiT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittingEstimator):
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each component given the row, (n_samples, n_components)."""
-        return self._stacked(X, partial(_probabilities, self._prepare_chosen()))
+        return self._concatenate_rows(X, partial(_probabilities, self._prepare_chosen()))
 
     def predict(self, X: Any) -> Array:
         """The most probable component of each row."""
-        return self._stacked(X, partial(_labels, self._prepare_chosen()))
+        return self._concatenate_rows(X, partial(_labels, self._prepare_chosen()))
 
     def transform(self, X: Any) -> Array:
         """Each row under the transformation of its most probable component, (n, n_dims)."""
         reading = self._prepare_chosen()
         transforms = self._params.iterates[self.iterate_].transforms
-        return self._stacked(X, partial(_transformed, reading, transforms))
+        return self._concatenate_rows(X, partial(_transform_block, reading, transforms))
 
     def _prepare_chosen(self) -> TransformedReading:
         """What scoring rows by the iterate that answers needs."""
@@ -416,25 +415,26 @@ def _log_joint(reading: TransformedReading, block: Block) -> Array:
 
 
 def _staged_scores(readings: list[TransformedReading], block: Block) -> Array:
-    return shaped(np.stack([normalise(_log_joint(one, block))[0] for one in readings]), block)
+    return match_dtype(np.stack([normalise(_log_joint(one, block))[0] for one in readings]), block)
 
 
 def _scores(reading: TransformedReading, block: Block) -> Array:
-    return shaped(normalise(_log_joint(reading, block))[0], block)
+    return match_dtype(normalise(_log_joint(reading, block))[0], block)
 
 
 def _probabilities(reading: TransformedReading, block: Block) -> Array:
-    return shaped(normalise(_log_joint(reading, block))[1], block)
+    return match_dtype(normalise(_log_joint(reading, block))[1], block)
 
 
 def _labels(reading: TransformedReading, block: Block) -> Array:
-    return np.argmax(_log_joint(reading, block), axis=1)
+    found: Array = np.argmax(_log_joint(reading, block), axis=1)
+    return found
 
 
-def _transformed(reading: TransformedReading, transforms: Array, block: Block) -> Array:
+def _transform_block(reading: TransformedReading, transforms: Array, block: Block) -> Array:
     best = _labels(reading, block)
     X = np.asarray(block.X, np.float64)
     out = np.empty((len(X), transforms.shape[1]))
     for k, omega in enumerate(transforms):
         out[best == k] = X[best == k] @ omega.T
-    return shaped(out, block)
+    return match_dtype(out, block)

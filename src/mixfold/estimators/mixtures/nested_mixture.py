@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,6 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block, Event, Executor, Pilot, Source
 from mixfold.engine import loop
+from mixfold.engine.budget import OVER, Deadline
+from mixfold.engine.loop import Fit, Plan, pilot_size
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.progress import Progress
 from mixfold.engine.sources.part import part_of
@@ -26,22 +27,28 @@ from mixfold.estimators.mixtures.mixture import CANDIDATES
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import predictions
 from mixfold.estimators.shell.density import DensityEstimator
-from mixfold.estimators.shell.fitting import FITTING_RULES
+from mixfold.estimators.shell.fitting import (
+    acceleration_named,
+    check_enough_rows,
+    publish_convergence,
+    run_fit,
+    survey_rows,
+    warn_about_empty_rows,
+    warn_about_fit,
+)
 from mixfold.families import GAUSSIAN
 from mixfold.families.component import dense_rows
 from mixfold.families.gaussian import GaussianFamily
 from mixfold.math.seeding import distinct
 from mixfold.math.softmax import normalise
 from mixfold.models.mixtures import nested
-from mixfold.models.mixtures.framed import FramedMixture
+from mixfold.models.mixtures.fixed_frame import FramedMixture
 from mixfold.models.mixtures.mixture import Mixture, MixtureParams, MixtureReading
 from mixfold.models.mixtures.rows import informative
 from mixfold.models.mixtures.starts import STARTS, Start
 
 # the stream of random numbers of the cells, apart from that of fits
 _CELL_STREAM = 5
-# what a fit gets whose time is up: one pass
-_NO_TIME = 1e-9
 # of the parameters of GaussianMixture, those that mean the same here
 _SHARED_WITH_FLAT = (
     "covariance_type", "tol", "reg_covar", "max_iter", "n_init", "init_params", "random_state",
@@ -87,31 +94,36 @@ class NestedMixture(DensityEstimator):
         Whether EM of the flat mixture of all leaves follows, which can only raise the likelihood.
         Cells may then overlap more than those of the first mixture.
     tol : float, default=1e-6
-        Each of the fits ends when its mean log-likelihood per row is projected to gain less than
-        this in all the steps to come.
+        The fit stops when the total gain still to come, extrapolated from the recent rate of
+        convergence, is below ``tol``. The rule holds for each of the fits; the gain is that of its
+        mean log-likelihood per row.
     reg_covar : float, default=1e-6
         Smallest variance in any direction, relative to the variance of all of the data.
     max_iter : int, default=500
-        Iterations of each of the fits.
+        Largest number of iterations. Each of the fits has this limit.
     n_init : int, default=1
-        Starts of the first mixture, and of that of each cell; the best is kept.
+        Starts that are followed to the end; the best is kept. The first mixture has so many, and so
+        has the mixture of each cell.
     init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'}, default='kmeans'
-        Their starts, as in :class:`GaussianMixture`.
+        How rows are first shared among the components. The choices are those of
+        :class:`GaussianMixture`.
     random_state : int, RandomState, Generator or None, default=None
         Seed; the same seed gives the same result for any number of threads or workers.
     verbose : int, default=0
-        1 shows a status line in a terminal and some lines in a log, 2 every iteration: of the first
-        mixture, of each cell in turn, of all leaves.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration. Iterations of the first mixture, of each cell in turn and of all leaves are
+        shown.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
     acceleration : {'auto', 'quasi-newton', 'squarem'} or None, default='auto'
-        As in :class:`GaussianMixture`.
+        Extrapolation between steps, kept only where the objective rises; None makes plain steps.
+        'auto' is 'quasi-newton'.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the rows are visited.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
-        Seconds for the whole; then the best result so far is returned.
+        Seconds after which the best result so far is returned. The budget is for all fits together.
 
     Attributes
     ----------
@@ -175,16 +187,14 @@ class NestedMixture(DensityEstimator):
     checkpoint: ClassVar[None] = None
 
     _constraints: ClassVar[rule.Constraints] = {
-        **{k: v for k, v in FITTING_RULES.items() if k not in ("warm_start", "checkpoint")},
         "n_components": (rule.integer(1),),
         "n_subcomponents": (rule.integer(1), _SIZES),
         "covariance_type": (rule.one_of(GAUSSIAN),),
         "n_layers": (rule.integer(1),),
         "refine": (rule.boolean(),),
         "reg_covar": (rule.number(0),),
-        "n_init": (rule.integer(1),),
         "init_params": (rule.one_of(STARTS),),
-    }
+    }  # fmt: skip
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_total", "paths_", "converged_", "stop_reason_", "n_iter_", "n_passes_",
         "lower_bound_", "lower_bounds_", "unrefined_bound_", "events_", "_dtype", "_stream",
@@ -251,26 +261,35 @@ class NestedMixture(DensityEstimator):
         """
         self._check_parameters()
         source = self._open(X, reset=True, weight=sample_weight, min_rows=2)
-        budget = float("inf") if self.time_budget is None else self.time_budget
-        deadline = time.monotonic() + budget
-        executor, seed, pilot = self._survey(source)
-        plan = self._plan(seed)
+        deadline = Deadline.after(self.time_budget)
+        survey = survey_rows(self, source, self.n_components)
+        check_enough_rows(survey.pilot.total_rows, self.n_components)
+        # how each fit of several components runs
+        plan = Plan(
+            tol=self.tol,
+            max_iter=self.max_iter,
+            n_init=self.n_init,
+            n_candidates=CANDIDATES if self.init_params == "kmeans" else 1,
+            acceleration=acceleration_named(self.acceleration),
+            time_budget=self.time_budget,
+            seed=survey.seed,
+        )
 
         # the first mixture, whose components are the cells
         family = gaussian_family(self.covariance_type, self.reg_covar)
         start = STARTS[self.init_params]
         model = Mixture(self.n_components, family, start=start)
         top_plan = _plan_for_size(plan, self.n_components)
-        top = self._climbed(model, source, executor, pilot, top_plan)
+        top = run_fit(self, model, survey, top_plan)
 
         # layer by layer, the rows of each leaf get a mixture of their own
         tree = _Tree(
             source=source,
-            executor=executor,
+            executor=survey.executor,
             family=family,
             start=start,
             plan=plan,
-            deadline=0.0 if top.reason == "interrupted" else deadline,
+            deadline=OVER if top.reason == "interrupted" else deadline,
             verbose=(int(self.verbose), self.verbose_interval),
             params=nested.by_weight(top.params, family),
             paths=np.arange(self.n_components)[:, None],
@@ -284,11 +303,16 @@ class NestedMixture(DensityEstimator):
             tree.split_leaves(sizes)
 
         # EM of all leaves together; without ``refine`` it only measures them
-        flat = tree.fit_leaves(pilot, self.max_iter if self.refine else 0)
+        flat = tree.fit_leaves(survey.pilot, self.max_iter if self.refine else 0)
 
         self.paths_ = tree.paths
         self.unrefined_bound_ = float(flat.trace[0] / flat.weight)
-        self._keep(self._sum_fits(flat, tree), source, seed, quiet=False)
+        result = self._sum_fits(flat, tree)
+        self._store_density_fit(result, survey)
+        self._publish_params()
+        publish_convergence(self, result)
+        warn_about_empty_rows(top)
+        warn_about_fit(result, self.max_iter)
         return self
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
@@ -304,19 +328,7 @@ class NestedMixture(DensityEstimator):
                 f"{len(sizes)} of them for n_components={cells}."
             )
 
-    def _plan(self, seed: int, max_iter: int | None = None) -> loop.Plan:
-        """How each fit of several components runs."""
-        return loop.Plan(
-            tol=self.tol,
-            max_iter=self.max_iter if max_iter is None else max_iter,
-            n_init=self.n_init,
-            n_candidates=CANDIDATES if self.init_params == "kmeans" else 1,
-            acceleration=self._acceleration(),
-            time_budget=self.time_budget,
-            seed=seed,
-        )
-
-    def _sum_fits(self, flat: loop.Fit, tree: _Tree) -> loop.Fit:
+    def _sum_fits(self, flat: Fit, tree: _Tree) -> Fit:
         """The last fit, with the iterations, passes and events of all of them."""
         fits = [*tree.fits, flat]
         # fits on the way are starts of the last one, unless nothing follows them
@@ -339,7 +351,7 @@ class NestedMixture(DensityEstimator):
         family = gaussian_family(self.covariance_type, self.reg_covar)
         leaves = gaussian_parameters(family, self._params, self._dtype)
         self.leaf_weights_, self.means_, self.covariances_ = leaves
-        cells, shares = nested.pooled_weights(self._params.weights, self.paths_)
+        cells, shares = nested.pool_weights(self._params.weights, self.paths_)
         self.weights_ = cells.astype(self._dtype)
         self.subweights_ = [share.astype(self._dtype) for share in shares]
         self.leaf_cells_ = self.paths_[:, 0].copy()
@@ -431,25 +443,26 @@ class NestedMixture(DensityEstimator):
 
 
 def _labels(model: Mixture, reading: MixtureReading, block: Block, starts: Array) -> Array:
-    return np.argmax(nested.log_cells(model, reading, block, starts), axis=1)
+    found: Array = np.argmax(nested.log_cells(model, reading, block, starts), axis=1)
+    return found
 
 
 def _probabilities(model: Mixture, reading: MixtureReading, block: Block, starts: Array) -> Array:
     joint = nested.log_cells(model, reading, block, starts)
-    return predictions.shaped(normalise(joint)[1], block)
+    return predictions.match_dtype(normalise(joint)[1], block)
 
 
 def _log_probabilities(
     model: Mixture, reading: MixtureReading, block: Block, starts: Array
 ) -> Array:
     joint = nested.log_cells(model, reading, block, starts)
-    return predictions.shaped(joint - normalise(joint)[0][:, None], block)
+    return predictions.match_dtype(joint - normalise(joint)[0][:, None], block)
 
 
 # ---------------------------------------------------- growing the tree
 
 
-def _plan_for_size(plan: loop.Plan, size: int) -> loop.Plan:
+def _plan_for_size(plan: Plan, size: int) -> Plan:
     """One component needs no choice of a start."""
     return plan if size > 1 else replace(plan, n_init=1, n_candidates=1)
 
@@ -465,12 +478,12 @@ class _Tree:
     executor: Executor
     family: GaussianFamily
     start: Start
-    plan: loop.Plan
-    deadline: float
+    plan: Plan
+    deadline: Deadline
     verbose: tuple[int, int]
     params: MixtureParams
     paths: Array
-    fits: list[loop.Fit] = field(default_factory=list)
+    fits: list[Fit] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
 
     def split_leaves(self, sizes: Sequence[int]) -> None:
@@ -481,10 +494,10 @@ class _Tree:
             self._split_leaf(node, labels == node, sizes[cell], self._seed(layer, node))
             for node, cell in enumerate(self.paths[:, 0])
         ]
-        self.params = nested.joined(self.params.weights, children, self.family)
-        self.paths = nested.grown(self.paths, [child.n_components for child in children])
+        self.params = nested.flatten_mixture(self.params.weights, children, self.family)
+        self.paths = nested.extend_paths(self.paths, [child.n_components for child in children])
 
-    def fit_leaves(self, pilot: Pilot, max_iter: int) -> loop.Fit:
+    def fit_leaves(self, pilot: Pilot, max_iter: int) -> Fit:
         """EM of all leaves as one flat mixture, which can only raise the likelihood.
 
         ``max_iter=0`` only measures it.
@@ -499,19 +512,17 @@ class _Tree:
         return FramedMixture(size, self.family, start=self.start, frame=frame)
 
     def _fit(
-        self, model: FramedMixture, source: Source, plan: loop.Plan, pilot: Pilot,
+        self, model: FramedMixture, source: Source, plan: Plan, pilot: Pilot,
         start: MixtureParams | None = None,
-    ) -> loop.Fit:  # fmt: skip
+    ) -> Fit:  # fmt: skip
         """Fit in the time that is left."""
-        budget = self.deadline - time.monotonic()
-        if np.isfinite(budget):
-            plan = replace(plan, time_budget=max(budget, _NO_TIME))
+        plan = replace(plan, time_budget=self.deadline.seconds_left)
         progress = Progress(*self.verbose)
         done = loop.fit(
             model, source, self.executor, plan, start=start, pilot=pilot, progress=progress
         )
         if done.reason == "interrupted":  # meant for the whole: what is left gets one pass each
-            self.deadline = 0.0
+            self.deadline = OVER
         return done
 
     def _label_rows(self) -> Array:
@@ -531,7 +542,7 @@ class _Tree:
             self._add_event(node, "few", "has no rows and stays one component")
             return whole
         rows = part_of(self.source, chosen)
-        pilot = draw_pilot(rows, self.executor, loop.pilot_size(rows, size), seed)
+        pilot = draw_pilot(rows, self.executor, pilot_size(rows, size), seed)
         if not pilot.observed.all():
             column = int(np.argmin(pilot.observed))
             self._add_event(node, "few", f"has no entry in column {column} and stays one component")

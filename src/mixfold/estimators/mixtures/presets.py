@@ -25,23 +25,27 @@ _DOC = """{title}
     prior : {{None, 'default'}} or dict, default=None
         Prior of the components: {settings}.
     learn_prior : bool, default=False
-        Let the prior follow the components (type-II maximum likelihood).
+        Let the prior of the components follow them (type-II maximum likelihood).
     family_options : dict, default=None
         {options}
     tol : float, default=1e-6
-        The fit ends when the objective per row is projected to gain less than this.
+        The fit stops when the total gain still to come, extrapolated from the recent rate of
+        convergence, is below ``tol``. The gain is that of the objective per row.
     max_iter : int, default=1000
-        Iterations per start.
+        Largest number of iterations. Each start has this limit.
     n_init : int, default=1
         Starts that are followed to the end; the best is kept.
     init_params : str, default='auto'
-        'kmeans', 'k-means++', 'random', 'random_from_data', or by the inference.
+        How rows are first shared among the components. The choices are 'kmeans', 'k-means++',
+        'random' and 'random_from_data'; 'auto' goes by the inference.
     merge_split : bool, default=True
-        For 'vb': merge and split components where that raises the bound.
+        Try to merge components that share rows and to split others; keep what raises the bound.
+        Only 'vb' does this.
     batch_size : int, default=None
-        For 'vb' and MAP: rows between two updates (memoised schedule).
+        Rows between two updates of the parameters. Only 'vb' and MAP have such batches (memoised
+        schedule); None updates after each pass.
     total_weight : float, default=None
-        For ``partial_fit``: how many rows the stream stands for.
+        For ``partial_fit``: how many rows the stream stands for; None means those seen so far.
     n_chains : int, default=4
         Chains of 'gibbs' and 'collapsed'.
     n_draws : int, default=500
@@ -55,19 +59,22 @@ _DOC = """{title}
     warm_start : bool, default=False
         Start the next fit from the last one.
     verbose : int, default=0
-        1 reports progress, 2 every iteration.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
     acceleration : {{'auto', 'quasi-newton', 'squarem'}} or None, default='auto'
-        Extrapolation between EM steps without priors.
+        Extrapolation between steps, kept only where the objective rises; None makes plain steps.
+        Only EM without priors is extrapolated.
     executor : {{'threads', 'dask'}}, a distributed.Client or an Executor, default='threads'
-        Where the rows are visited.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None
-        File in which the fit is kept and from which it goes on if interrupted.
+        File to which a long fit writes its state now and then; the same call made again after an
+        interruption goes on from it and ends in the same result. Only 'em' and 'vb' write it.
 
     Attributes
     ----------
@@ -154,7 +161,7 @@ class PresetMixture(GeneralMixture):
         self.time_budget = time_budget
         self.checkpoint = checkpoint
 
-    def _chosen(self) -> str:
+    def _family_setting(self) -> str:
         return self._family_name
 
 
@@ -225,7 +232,9 @@ class CategoricalMixture(PresetMixture):
         title="Mixture of categories (latent class analysis): groups of rows of codes.",
         model="z ~ weights,    x_d | z = k ~ Categorical(probabilities[d][k]),  codes 0, 1, ...",
         settings="{'concentration': 1.0} of a Dirichlet law",
-        options="{'n_categories': ...} per column; by default the largest code plus one.",
+        options="""{'n_categories': ...} per column; by default the largest code plus one, of which
+        those codes are parameters that occur. A code that never does has the share 1e-12 in every
+        component: a new row with it is 27.6 less probable, on the logarithmic scale, for it.""",
         attribute="probabilities_ : list of ndarrays of shape (n_components, n_categories)",
         paper="""Goodman. Exploratory latent structure analysis using both identifiable and
        unidentifiable models. Biometrika 61, 1974.""",

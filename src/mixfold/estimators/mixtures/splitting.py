@@ -10,6 +10,8 @@ import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.families import GAUSSIAN
+from mixfold.math.dependent_columns import DependentColumns
+from mixfold.models.mixtures.remaining_columns import select_columns
 
 # the halves of a component lie this many standard deviations from its mean
 FAR, NEAR = 0.8, 0.05
@@ -71,21 +73,42 @@ def split_starts(model: Any, n_components: int, far: bool = True) -> Iterator[di
         shrunk so that mean and covariance of the pair are those of the component. False: a single
         start with halves so near that its likelihood is almost that of the model.
     """
+    aside = getattr(model, "_dependent", None)
+    kept = np.arange(model.n_features_in_) if aside is None else aside.kept
     parts = _Parts(
         model.covariance_type,
         np.asarray(model.weights_, dtype=float) / np.sum(model.weights_, dtype=float),
-        np.asarray(model.means_, dtype=float),
-        np.asarray(model.covariances_, dtype=float),
+        np.asarray(model.means_, dtype=float)[:, kept],
+        select_columns(
+            GAUSSIAN[model.covariance_type], np.asarray(model.covariances_, float), kept
+        ),
     )
     heaviest = np.argsort(-parts.weights, kind="stable")
     for k in heaviest[: CANDIDATES if far else 1]:
-        grown = _split(parts, int(k), FAR if far else NEAR)
+        grown = _split_component(parts, int(k), FAR if far else NEAR)
         while len(grown.weights) < n_components:
-            grown = _split(grown, int(np.argmax(grown.weights)), FAR if far else NEAR)
-        yield grown.init()
+            grown = _split_component(grown, int(np.argmax(grown.weights)), FAR if far else NEAR)
+        yield grown.init() if aside is None else _with_all_columns(grown, aside)
 
 
-def _split(parts: _Parts, k: int, distance: float) -> _Parts:
+def _with_all_columns(parts: _Parts, columns: DependentColumns) -> dict[str, Array]:
+    """A start with all columns; what it says of those that are set aside is not used."""
+    start = parts.init()
+    start["means_init"] = columns.expand(start["means_init"])
+    family, kept = GAUSSIAN[parts.kind], columns.kept
+    shape = family.scatter_shape(len(parts.weights), columns.n_features)
+    inverse = start["precisions_init"]
+    if inverse.shape != shape:
+        wide = np.broadcast_to(np.eye(columns.n_features) if family.matrix else 1.0, shape).copy()
+        if family.matrix:
+            wide[..., kept[:, None], kept] = inverse
+        else:
+            wide[..., kept] = inverse
+        start["precisions_init"] = wide
+    return start
+
+
+def _split_component(parts: _Parts, k: int, distance: float) -> _Parts:
     """Component ``k`` as two halves: one keeps its number, the other becomes the last."""
     step = distance * _axis(parts, k)
     weights = np.append(parts.weights, parts.weights[k] / 2)
@@ -119,7 +142,8 @@ def _shrunk(covariance: Array, step: Array) -> Array:
     """What is left of a covariance when its halves are moved by ``step`` and its negative."""
     if covariance.ndim == 0:
         return np.asarray(covariance - np.mean(step**2))
-    return covariance - (step**2 if covariance.ndim == 1 else np.outer(step, step))
+    found: Array = covariance - (step**2 if covariance.ndim == 1 else np.outer(step, step))
+    return found
 
 
 def _variances(covariance: Array, n_features: int) -> Array:

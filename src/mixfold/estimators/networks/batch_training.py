@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
+from mixfold.engine.budget import Deadline
 from mixfold.engine.epochs import EpochPlan, Training
 from mixfold.estimators.networks.visible_rows import VISIBLE
 from mixfold.estimators.shell import constraints as rule
@@ -25,21 +26,17 @@ BATCH_RULES: rule.Constraints = {
     "max_epochs": (rule.integer(0),),
     "validation_fraction": (rule.nothing(), rule.share()),
     "patience": (rule.nothing(), rule.integer(1)),
-    "verbose": (rule.integer(0), rule.boolean()),
-    "time_budget": (rule.nothing(), rule.number(0, open_end=True)),
-    "checkpoint": (rule.nothing(), rule.path()),
 }
 
 
-def plan_epochs(estimator: Any, seed: int, began: float) -> EpochPlan:
-    """What the parameters say about epochs; ``began`` is when the time budget began to run."""
-    budget = float("inf") if estimator.time_budget is None else estimator.time_budget
+def plan_epochs(estimator: Any, seed: int, deadline: Deadline) -> EpochPlan:
+    """What the parameters say about epochs."""
     return EpochPlan(
         estimator.max_epochs,
         estimator.batch_size,
         estimator.patience,
         seed=seed,
-        deadline=began + budget,
+        deadline=deadline,
     )
 
 

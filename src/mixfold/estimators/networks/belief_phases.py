@@ -8,15 +8,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mixfold.contracts import Array, Block, record
-from mixfold.engine.epoch_phases import Lesson, Phase
-from mixfold.engine.epochs import EpochPlan, take
+from mixfold.engine.batches import take_rows
+from mixfold.engine.epoch_phases import Phase, TrainingTask
+from mixfold.engine.epochs import EpochPlan
 from mixfold.estimators.networks.batch_training import SLOW_EPOCHS, SLOW_MOMENTUM
 from mixfold.estimators.networks.visible_rows import SINGLE
 from mixfold.math.rates import Constant, Dropped, Linear, Switched
 from mixfold.models.networks.adam import Adam, AdamState, adam_state
 from mixfold.models.networks.belief import use
 from mixfold.models.networks.belief.learner import UpDownLearner
-from mixfold.models.networks.belief.records import BeliefParams, BeliefState, Directed, tied, untied
+from mixfold.models.networks.belief.records import (
+    BeliefParams,
+    BeliefState,
+    Directed,
+    tie_weights,
+    untie_weights,
+)
 from mixfold.models.networks.boltzmann.gibbs import (
     ContrastiveDivergence,
     PersistentChains,
@@ -24,7 +31,7 @@ from mixfold.models.networks.boltzmann.gibbs import (
 )
 from mixfold.models.networks.boltzmann.learner import RBMLearner
 from mixfold.models.networks.boltzmann.records import RBMParams, RBMState, first_params, first_state
-from mixfold.models.networks.boltzmann.statistics import seen
+from mixfold.models.networks.boltzmann.statistics import positive_phase
 from mixfold.models.networks.boltzmann.units import Units, bits
 from mixfold.models.networks.records import Network
 
@@ -80,7 +87,7 @@ class PhaseSettings:
 
     # ------------------------------------------------ greedy layers
 
-    def _layer_lesson(self, stack: Stack) -> Lesson:
+    def _layer_lesson(self, stack: Stack) -> TrainingTask:
         number = len(stack.machines)
         rows, validation = self._rows_above(stack.machines)
         units = use.units_at(self.units, number)
@@ -90,23 +97,23 @@ class PhaseSettings:
         start = self._first_state(stack, number, units, rows)
         # each phase draws its own numbers
         plan = replace(self.plan, seed=self.plan.seed + number)
-        return Lesson(learner, start, rows, plan, validation)
+        return TrainingTask(learner, start, rows, plan, validation)
 
     def _rows_above(self, machines: tuple[RBMParams, ...]) -> tuple[Block, Block | None]:
         """The rows, and those held out, as the machine above these sees them."""
-        directed = tuple(untied(machine) for machine in machines)
+        directed = tuple(untie_weights(machine) for machine in machines)
         rows = replace(self.rows, X=pass_up(directed, self.rows.X))
         if self.validation is None:
             return rows, None
         return rows, replace(self.validation, X=pass_up(directed, self.validation.X))
 
-    def _chains_lesson(self, stack: Stack) -> Lesson:
+    def _chains_lesson(self, stack: Stack) -> TrainingTask:
         """The machine at the top goes on, with chains that begin at rows."""
         below, top = stack.machines[:-1], stack.machines[-1]
         rows, validation = self._rows_above(below)
         rng = np.random.default_rng([self.chain_plan.seed % 2**63, 2**33, len(self.hidden)])
-        begin = take(rows, rng.permutation(rows.n_rows)[:CHAINS])
-        hidden = bits(beginnings(top, seen(top, begin), rng), rng)
+        begin = take_rows(rows, rng.permutation(rows.n_rows)[:CHAINS])
+        hidden = bits(beginnings(top, positive_phase(top, begin), rng), rng)
         learner = RBMLearner(
             use.units_at(self.units, len(below)),
             PersistentChains(1, len(hidden)),
@@ -116,7 +123,7 @@ class PhaseSettings:
         )
         start = RBMState(top.map(np.copy), top.map(np.zeros_like), hidden)
         plan = replace(self.chain_plan, seed=self.chain_plan.seed + len(self.hidden))
-        return Lesson(learner, start, rows, plan, validation)
+        return TrainingTask(learner, start, rows, plan, validation)
 
     def _first_state(self, stack: Stack, number: int, units: Units, rows: Block) -> RBMState:
         rng = np.random.default_rng([self.plan.seed % 2**63, 2**33, number])
@@ -125,25 +132,25 @@ class PhaseSettings:
         labels = self.label_bias if top else np.zeros(0)
         params = first_params(bias, self.hidden[number], labels, rng, SINGLE)
         if number and use.units_at(self.units, number - 1).countable:
-            params = tied(stack.machines[-1], params)
+            params = tie_weights(stack.machines[-1], params)
         return first_state(params, 0, rng)
 
     # ------------------------------------------------ fine-tuning
 
-    def _up_down_lesson(self, stack: Stack) -> Lesson:
+    def _up_down_lesson(self, stack: Stack) -> TrainingTask:
         params = assemble(stack)
         # what one direction learns moves the other's target: long strides do harm here
         momentum = Constant(min(SLOW_MOMENTUM, self.momentum))
         learner = UpDownLearner(self.units, Linear(self.up_down_rate), momentum, self.l2)
         start = BeliefState(params, params.map(np.zeros_like))
         plan = replace(self.fine_plan, seed=self.fine_plan.seed + 1000)
-        return Lesson(learner, start, self.rows, plan, self.validation)
+        return TrainingTask(learner, start, self.rows, plan, self.validation)
 
-    def _discriminative_lesson(self, stack: Stack) -> Lesson:
+    def _discriminative_lesson(self, stack: Stack) -> TrainingTask:
         network = unroll(assemble(stack))
         rate = Linear(self.network_rate, 0.01 * self.network_rate)
         plan = replace(self.fine_plan, seed=self.fine_plan.seed + 2000)
-        return Lesson(
+        return TrainingTask(
             Adam(rate, self.l2 / max(self.rows.n_rows, 1)),
             adam_state(network),
             _take_labelled(self.rows),
@@ -165,7 +172,7 @@ def assemble(stack: Stack) -> BeliefParams:
     """The network of the machines, unless it has been tuned already."""
     if stack.params is not None:
         return stack.params
-    return BeliefParams(tuple(untied(m) for m in stack.machines[:-1]), stack.machines[-1])
+    return BeliefParams(tuple(untie_weights(m) for m in stack.machines[:-1]), stack.machines[-1])
 
 
 def unroll(params: BeliefParams) -> Network:
@@ -178,7 +185,7 @@ def unroll(params: BeliefParams) -> Network:
 
 def _take_labelled(rows: Block) -> Block:
     known = np.flatnonzero(np.asarray(rows.y) >= 0)
-    return rows if len(known) == rows.n_rows else take(rows, known)
+    return rows if len(known) == rows.n_rows else take_rows(rows, known)
 
 
 def _with_machine(stack: Stack, learned: RBMState) -> Stack:

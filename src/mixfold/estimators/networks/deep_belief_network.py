@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -12,8 +11,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block
-from mixfold.engine.epoch_phases import fingerprint_rows, take_course
-from mixfold.engine.epochs import split_rows, take, weighted_rows
+from mixfold.engine.batches import take_rows
+from mixfold.engine.budget import Deadline
+from mixfold.engine.epoch_phases import fingerprint_rows, run_phases
+from mixfold.engine.epochs import normalise_row_weights, split_rows
 from mixfold.engine.progress import Progress
 from mixfold.engine.random import seed_from
 from mixfold.estimators.networks.batch_training import (
@@ -22,7 +23,7 @@ from mixfold.estimators.networks.batch_training import (
     warn_if_training_stopped_early,
 )
 from mixfold.estimators.networks.belief_phases import PhaseSettings, Stack, assemble, pass_up
-from mixfold.estimators.networks.class_labels import (
+from mixfold.estimators.networks.class_predictions import (
     ClassPredictionMixin,
     encode_known_labels,
     encode_wanted_label,
@@ -44,7 +45,7 @@ from mixfold.estimators.shell.base import MixfoldEstimator
 from mixfold.estimators.shell.constraints import check_count
 from mixfold.estimators.shell.fitting import checkpoint_of
 from mixfold.math.rates import Constant, Position
-from mixfold.math.softmax import normalise
+from mixfold.math.softmax import log_shares
 from mixfold.models.networks.belief import use
 from mixfold.models.networks.belief.learner import UpDownLearner
 from mixfold.models.networks.belief.records import BeliefParams, BeliefState
@@ -114,7 +115,7 @@ class DeepBeliefNetwork(
     l2 : float, default=0.0002
         Decay of weights.
     batch_size : int, default=100
-        Rows of a step.
+        Rows between two updates of the parameters.
     max_epochs : int, default=20
         Passes over the rows for each layer.
     fine_tune_epochs : int, default=20
@@ -130,16 +131,20 @@ class DeepBeliefNetwork(
     random_state : int, RandomState, Generator or None, default=None
         Seed; the same seed gives the same result for any number of threads or workers.
     verbose : int, default=0
-        1 reports each epoch.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration. Iterations are epochs; a log has a line for each of them, with 1 as well.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where rows are visited after the fit.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
+        This concerns what is asked after the fit; the fit itself learns batch by batch in this
+        process.
     n_jobs : int, default=None
-        Number of threads there; None means all cores.
+        Number of threads; None means all cores. They are used where rows are visited after the fit.
     time_budget : float, default=None
-        Seconds after which the fit ends with what it has; layers not yet learned are then as they
-        would begin.
+        Seconds after which the best result so far is returned. Unless rows are held out, that is
+        the last one; layers not yet learned are then as they would begin.
     checkpoint : path, default=None
-        File in which the fit is kept, at ends of epochs, and from which it goes on if interrupted.
+        File to which a long fit writes its state now and then; the same call made again after an
+        interruption goes on from it and ends in the same result. It is written at ends of epochs.
 
     Attributes
     ----------
@@ -270,11 +275,11 @@ class DeepBeliefNetwork(
 
     def _fit(self, X: Any, y: Any, classes: Array | None, sample_weight: Any) -> Self:
         """``fit``, or the first ``partial_fit``, which may name ``classes`` to come."""
-        began = time.monotonic()
+        deadline = Deadline.after(self.time_budget)
         self._check_parameters()
         # the rows, as visible units
         rows, self.classes_ = read_rows(self, X, y, sample_weight, reset=True, classes=classes)
-        rows = weighted_rows(rows)
+        rows = normalise_row_weights(rows)
         self._entries = learn_entries(self, rows)
         rows = to_visible(self._entries, rows)
         fine_tuning = self._fine_tuning_phases(rows)
@@ -284,7 +289,7 @@ class DeepBeliefNetwork(
         # the phases: layers from below, chains at the top, fine-tuning
         hidden = tuple(int(size) for size in self.hidden)
         training_rows, validation_rows = split_rows(rows, self.validation_fraction, seed)
-        plan = plan_epochs(self, seed, began)
+        plan = plan_epochs(self, seed, deadline)
         settings = PhaseSettings(
             rows=training_rows,
             validation=validation_rows,
@@ -302,7 +307,7 @@ class DeepBeliefNetwork(
             network_rate=NETWORK_RATE,
         )
         phases = settings.phases(fine_tuning)
-        course = take_course(
+        course = run_phases(
             phases,
             Stack(),
             seed,
@@ -392,7 +397,7 @@ class DeepBeliefNetwork(
             return self._fit(X, y, None if classes is None else np.unique(classes), sample_weight)
         self._check_parameters()
         rows, _ = read_rows(self, X, y, sample_weight, reset=False, classes=self.classes_)
-        rows = to_visible(self._entries, weighted_rows(rows))
+        rows = to_visible(self._entries, normalise_row_weights(rows))
         seed, calls = self._stream
         self._stream, self._network = (seed, calls + 1), None
         rng = np.random.default_rng([seed % 2**63, 2**34, calls])
@@ -402,7 +407,9 @@ class DeepBeliefNetwork(
         state = BeliefState(params, params.map(np.zeros_like))
         order = rng.permutation(rows.n_rows)
         for i in range(0, rows.n_rows, self.batch_size):
-            state = learner.step(state, take(rows, order[i : i + self.batch_size]), rng, Position())
+            state = learner.step(
+                state, take_rows(rows, order[i : i + self.batch_size]), rng, Position()
+            )
         self._params = state.params
         self._learn_top_biases(rows)
         self._publish_weights()
@@ -546,7 +553,7 @@ class DeepBeliefNetwork(
         rng = np.random.default_rng(seed_from(random_state) % 2**63)
         params = self._params
         held = encode_wanted_label(self, label, n, params.top.dtype)
-        v, labels = use.dreamed(
+        v, labels = use.generate_rows(
             params, self._units(), self._beginnings, held, n, n_steps, rng, probabilities
         )
         return self._entries.leave(v), labels
@@ -602,8 +609,8 @@ def _log_label_shares(network: Network | None, params: BeliefParams, v: Array) -
     if network is not None:
         return log_probabilities(network.cast(v.dtype), v)
     scores = use.scores(params, v)
-    return np.asarray(scores - normalise(scores)[0][:, None])
+    return log_shares(scores)
 
 
 def _reconstruct(units: Units, entries: Entries, params: BeliefParams, v: Array) -> Array:
-    return entries.leave(use.reconstructed(params, units, v))
+    return entries.leave(use.reconstruct_rows(params, units, v))

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from mixfold.contracts import Array, record
+from mixfold.engine.budget import OVER, Deadline
 from mixfold.engine.checkpoints import Checkpoint
 from mixfold.engine.progress import Progress
 from mixfold.estimators.networks.deep_factor_rows import TrainingRows
 from mixfold.estimators.networks.matrix_factorization import MatrixFactorization
 from mixfold.models.networks.use import StackParams
-
-# what a layer gets whose time is up: one pass
-NO_TIME = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +52,7 @@ class Fitting:
 
     rows: TrainingRows
     seed: int
-    deadline: float
+    deadline: Deadline
     progress: Progress
     checkpoint: Checkpoint | None
     options: dict[str, Any] = field(default_factory=dict)
@@ -64,15 +61,7 @@ class Fitting:
     @property
     def time_left(self) -> float | None:
         """Seconds for the next layer; None without a limit."""
-        if self.stopped:
-            return NO_TIME
-        if not np.isfinite(self.deadline):
-            return None
-        return max(self.deadline - time.monotonic(), NO_TIME)
-
-    @property
-    def is_over(self) -> bool:
-        return time.monotonic() >= self.deadline
+        return OVER.seconds_left if self.stopped else self.deadline.seconds_left
 
     def offer(self, grown: Grown) -> None:
         """Store where the fit stands, if there is a checkpoint and its time has come."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -17,11 +16,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from mixfold.contracts import Array, Block
+from mixfold.engine.budget import Deadline
 from mixfold.engine.progress import Progress
 from mixfold.engine.random import seed_from
-from mixfold.estimators.networks.class_labels import (
+from mixfold.estimators.networks.class_predictions import (
     ClassPredictionMixin,
-    find_class_numbers,
     has_classes,
     score_accuracy,
 )
@@ -44,8 +43,8 @@ from mixfold.estimators.networks.deep_factor_priors import (
 )
 from mixfold.estimators.networks.deep_factor_rows import read_training_rows
 from mixfold.estimators.networks.deep_factor_tuning import (
-    Tuned,
     TuningPlan,
+    TuningResult,
     tune_jointly,
     tune_recognition,
 )
@@ -53,8 +52,9 @@ from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, MixfoldEstimator, warn
 from mixfold.estimators.shell.constraints import check_count
 from mixfold.estimators.shell.fitting import checkpoint_of
-from mixfold.estimators.shell.predictions import shaped
-from mixfold.math.links import LINKS
+from mixfold.estimators.shell.predictions import match_dtype
+from mixfold.estimators.shell.targets import find_class_numbers
+from mixfold.math.link_functions import LINKS
 from mixfold.models.networks.factorization.model import dense_rows
 from mixfold.models.networks.factorization.use import ResidualSums
 from mixfold.models.networks.joint import Penalties
@@ -63,7 +63,7 @@ from mixfold.models.networks.records import Network, check_network
 from mixfold.models.networks.use import (
     StackParams,
     class_log_probabilities,
-    filled,
+    fill_missing,
     rows_of,
     sources_of,
 )
@@ -140,11 +140,11 @@ class DeepFactorNetwork(
     tol : float, default=1e-6
         Quasi-Newton steps end when one of them gains less, relative to the objective.
     max_iter : int, default=200
-        Quasi-Newton steps.
+        Largest number of iterations. One is a quasi-Newton step.
     learning_rate : float, default=0.001
         Of Adam, at the start; it falls to a hundredth.
     batch_size : int, default=100
-        Rows of a step of Adam.
+        Rows between two updates of the parameters. Only Adam has such batches.
     max_epochs : int, default=30
         Passes of Adam over the labelled rows.
     validation_fraction : float, default=0.1
@@ -158,17 +158,21 @@ class DeepFactorNetwork(
     random_state : int, RandomState, Generator or None, default=None
         Seed; the same seed gives the same result for any number of threads or workers.
     verbose : int, default=0
-        1 reports progress, 2 every iteration.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the rows are visited. Training of the whole holds them in memory.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
+        Training of the whole holds the rows in memory.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
-        Seconds for the whole; then what was learned so far is kept.
+        Seconds after which the best result so far is returned. The budget is for the whole fit;
+        what was learned so far is kept.
     checkpoint : path, default=None
-        File in which the fit is kept and from which it goes on if interrupted: at the layer that
+        File to which a long fit writes its state now and then; the same call made again after an
+        interruption goes on from it and ends in the same result. The fit goes on at the layer that
         was being learned, or at the last step of the training of the whole.
 
     Attributes
@@ -227,18 +231,12 @@ class DeepFactorNetwork(
         "fine_tune": (rule.nothing(), rule.one_of(["recognition", "decoder", "map"])),
         "l2": (rule.number(0),),
         "solver": (rule.one_of(["auto", "lbfgs", "adam"]),),
-        "tol": (rule.number(0),),
-        "max_iter": (rule.integer(0),),
         "learning_rate": (rule.number(0, open_end=True),),
         "batch_size": (rule.integer(1),),
         "max_epochs": (rule.integer(0),),
         "validation_fraction": (rule.nothing(), rule.share()),
         "patience": (rule.nothing(), rule.integer(1)),
         "layer_options": (rule.nothing(), rule.Rule("a dict", lambda v: isinstance(v, dict))),
-        "verbose": (rule.integer(0), rule.boolean()),
-        "verbose_interval": (rule.integer(1),),
-        "time_budget": (rule.nothing(), rule.number(0, open_end=True)),
-        "checkpoint": (rule.nothing(), rule.path()),
     }  # fmt: skip
     _stored: ClassVar[tuple[str, ...]] = (
         "_stack", "_top", "_stream", "_dtype", "network_", "classes_", "loss_curve_",
@@ -321,13 +319,14 @@ class DeepFactorNetwork(
             Classes: text or whole numbers; unknown ones are -1 among integers, NaN or None
             otherwise. For tables and files also the name of a column, which is then no feature.
         sample_weight : array-like of shape (n_samples,) or str, optional
-            Weight 2 equals repeating the row, weight 0 leaving it out.
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature.
 
         Returns
         -------
         self
         """
-        began = time.monotonic()
+        deadline = Deadline.after(self.time_budget)
         self._check_parameters()
         plans = self._layer_plans()
         self._check_layer_options()
@@ -339,10 +338,9 @@ class DeepFactorNetwork(
             saved = checkpoint.read()
             checkpoint.compare(saved, rows.fingerprint())
         seed = seed_from(self.random_state) if saved is None else saved.seed
-        budget = float("inf") if self.time_budget is None else self.time_budget
         progress = Progress(int(self.verbose), self.verbose_interval)
         options = self._shared_options()
-        fitting = Fitting(rows, seed, began + budget, progress, checkpoint, options)
+        fitting = Fitting(rows, seed, deadline, progress, checkpoint, options)
         grown: Grown = saved or Grown(seed)
         if checkpoint is not None:
             checkpoint.write(grown)  # the seed, which layers that are gone on with must share
@@ -380,7 +378,7 @@ class DeepFactorNetwork(
         """Fit, then transform the same rows (without their labels)."""
         return self.fit(X, y, sample_weight).transform(X)
 
-    def _tune(self, fitting: Fitting, grown: Grown) -> Tuned | None:
+    def _tune(self, fitting: Fitting, grown: Grown) -> TuningResult | None:
         """Train all layers together; what comes out takes its place in the estimator."""
         if self.fine_tune is None:
             return None
@@ -484,7 +482,9 @@ class DeepFactorNetwork(
         ndarray of shape (n_samples, size of the layer)
         """
         check_is_fitted(self)
-        return self._stacked(X, partial(_infer_sources, self._stack, self._layer_number(layer)))
+        return self._concatenate_rows(
+            X, partial(_infer_sources, self._stack, self._layer_number(layer))
+        )
 
     def inverse_transform(self, S: Any, layer: int | None = None) -> Array:
         """Rows at given sources, through all maps below.
@@ -513,7 +513,9 @@ class DeepFactorNetwork(
     def reconstruct(self, X: Any, layer: int | None = None) -> Array:
         """Rows as the sources of a layer (None: the top) give them back, missing entries too."""
         check_is_fitted(self)
-        return self._stacked(X, partial(_reconstruct, self._stack, self._layer_number(layer)))
+        return self._concatenate_rows(
+            X, partial(_reconstruct, self._stack, self._layer_number(layer))
+        )
 
     def reconstruction_error(
         self, X: Any, layer: int | None = None, sample_weight: Any = None
@@ -530,7 +532,7 @@ class DeepFactorNetwork(
     def _log_probabilities(self, X: Any) -> Array:
         """By the network if there is one, else by the sources of the top."""
         check_is_fitted(self)
-        return self._stacked(X, partial(_log_classes, self._stack, self.network_))
+        return self._concatenate_rows(X, partial(_log_classes, self._stack, self.network_))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Accuracy of the classes; without classes, or y, minus ``reconstruction_error``.
@@ -712,7 +714,7 @@ class DeepFactorNetwork(
 def _infer_sources(params: StackParams, depth: int, block: Block) -> Array:
     if params.reading == "layers":
         params = params.below(depth)
-    return shaped(sources_of(params, dense_rows(block.X))[depth - 1], block)
+    return match_dtype(sources_of(params, dense_rows(block.X))[depth - 1], block)
 
 
 def _decode(params: StackParams, depth: int, X: Array) -> Array:
@@ -721,7 +723,7 @@ def _decode(params: StackParams, depth: int, X: Array) -> Array:
 
 
 def _reconstruct(params: StackParams, depth: int, block: Block) -> Array:
-    return shaped(_decode(params, depth, dense_rows(block.X)), block)
+    return match_dtype(_decode(params, depth, dense_rows(block.X)), block)
 
 
 def _residuals(params: StackParams, depth: int, block: Block) -> ResidualSums:
@@ -735,9 +737,9 @@ def _residuals(params: StackParams, depth: int, block: Block) -> ResidualSums:
 def _log_classes(params: StackParams, network: Network | None, block: Block) -> Array:
     if network is None:
         top = sources_of(params, dense_rows(block.X))[-1]
-        return shaped(class_log_probabilities(params, top), block)
-    X = block.X if sparse.issparse(block.X) else filled(params, block.X)
-    return shaped(log_probabilities(network.cast(X.dtype), X), block)
+        return match_dtype(class_log_probabilities(params, top), block)
+    X = block.X if sparse.issparse(block.X) else fill_missing(params, block.X)
+    return match_dtype(log_probabilities(network.cast(X.dtype), X), block)
 
 
 def _check_generation(n: Any, prior: Any, keep: Any) -> None:

@@ -13,7 +13,7 @@ from mixfold.contracts import Array, record
 from mixfold.estimators.factors.mixture_of_factor_analyzers import MixtureOfFactorAnalyzers
 from mixfold.estimators.mixtures.gaussian_mixture import GaussianMixture
 from mixfold.estimators.shell.base import DegenerateWarning
-from mixfold.models.networks.settle import towards_class
+from mixfold.models.networks.source_inference import towards_class
 from mixfold.models.networks.use import StackParams
 
 # sources of so many labelled rows are kept for the priors, at most

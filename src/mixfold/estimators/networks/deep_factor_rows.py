@@ -10,9 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from mixfold.contracts import Array, Block, Source
-from mixfold.engine.sources import open_source
-from mixfold.engine.sources.targets import sides_beside, split_target
-from mixfold.estimators.networks.class_labels import encode_labels
+from mixfold.estimators.shell.targets import check_two_classes, encode_classes, find_target
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,28 +54,16 @@ class TrainingRows:
 
 def read_training_rows(estimator: Any, X: Any, y: Any, weight: Any) -> tuple[TrainingRows, Array]:
     """What ``fit`` was given, and the classes: none without y."""
-    if isinstance(y, str):
-        y, columns = split_target(X, y, weight)
-        X, weight = open_source(X, columns=columns, weight=weight), None
-    source = estimator._open(X, reset=True, weight=weight, min_rows=2)
-    if y is None and isinstance(X, Source):
-        y = sides_beside(X).y
+    given = find_target(X, y, weight)
+    source = given.open(estimator, min_rows=2)
     blocks = [(block.n_rows, block.weight) for block in source.blocks()]
     n_rows = sum(n for n, _ in blocks)
     weights = None if blocks[0][1] is None else np.concatenate([w for _, w in blocks])
-    if y is None:
+    if given.y is None:
         return TrainingRows(source, None, weights, n_rows), np.zeros(0, np.int64)
-    labels, classes = encode_labels(y, n_rows, weights, None)
-    if not len(classes):
-        raise ValueError(
-            "y has no known entry (among the rows of positive weight): every one is NaN, None or, "
-            "of integers, -1; leave y out to learn from X alone"
-        )
-    if len(classes) == 1:
-        raise ValueError(
-            f"y must hold at least two classes, got 1 class only, {classes.tolist()[0]!r} (among "
-            "the rows of positive weight); leave y out to learn from X alone"
-        )
+    labels, classes = encode_classes(given.y, n_rows, weights)
+    without = "leave y out to learn from X alone"
+    check_two_classes(classes, nothing=without, one=without)
     return TrainingRows(source, labels, weights, n_rows), classes
 
 

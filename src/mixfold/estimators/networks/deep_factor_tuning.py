@@ -23,16 +23,16 @@ from mixfold.math.frame import Frame
 from mixfold.math.rates import Linear
 from mixfold.math.softmax_regression import LabelledRows, improve_by_rows
 from mixfold.models.networks.adam import Adam, AdamState, adam_state
-from mixfold.models.networks.coordinates import coordinates_of, entered, left
+from mixfold.models.networks.coordinates import coordinates_of, network_in_data_units, rows_in_frame
 from mixfold.models.networks.factorization.model import dense_rows
 from mixfold.models.networks.factorization.records import Layer
 from mixfold.models.networks.joint import Joint, Penalties, fit_jointly
 from mixfold.models.networks.quasi_newton import minimise
-from mixfold.models.networks.recognition import activations, block_sums, objective, penalised
+from mixfold.models.networks.recognition import activations, block_sums, objective, penalised_loss
 from mixfold.models.networks.records import Network, from_vector, to_vector
-from mixfold.models.networks.settle import climb_layers
+from mixfold.models.networks.source_inference import climb_layers
 from mixfold.models.networks.starts import Spread, block_spread, stacked_start
-from mixfold.models.networks.use import StackParams, filled, sources_of
+from mixfold.models.networks.use import StackParams, fill_missing, sources_of
 
 # from so many entries on the network is trained in single precision
 SINGLE_ENTRIES = 10**6
@@ -62,7 +62,7 @@ class TuningPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuned:
+class TuningResult:
     """What came out, with the curve (objective after each step, or scores after each epoch).
 
     ``top`` holds sources of the top layer of the labelled rows, where they are not as before.
@@ -80,7 +80,7 @@ class Tuned:
 
 def tune_recognition(
     fitting: Fitting, stack: StackParams, n_classes: int, plan: TuningPlan, grown: Grown
-) -> Tuned:
+) -> TuningResult:
     """A network that undoes the stack, trained to tell the classes."""
     block, frame = _recognition_rows(fitting, stack)
     source = open_source(block.X, y=block.y, weight=block.weight)
@@ -101,7 +101,7 @@ def tune_recognition(
         tuned = _by_all_rows(fitting, plan, start, sums, grown)
     else:
         tuned = _by_batches(fitting, plan, start, block, grown)
-    return replace(tuned, result=left(frame, tuned.result))
+    return replace(tuned, result=network_in_data_units(frame, tuned.result))
 
 
 def _recognition_rows(fitting: Fitting, stack: StackParams) -> tuple[Block, Frame]:
@@ -111,12 +111,12 @@ def _recognition_rows(fitting: Fitting, stack: StackParams) -> tuple[Block, Fram
     """
     X = fitting.rows.gather()
     if isinstance(X, np.ndarray):
-        X = filled(stack, X)
+        X = fill_missing(stack, X)
     block = take_labelled(fitting.rows, X)
     single = block.X.shape[0] * block.X.shape[1] >= SINGLE_ENTRIES
     frame = coordinates_of(block.X, block.weights())
     kind = np.dtype(np.float32) if single else block.X.dtype
-    return replace(block, X=entered(frame, block.X, kind)), frame
+    return replace(block, X=rows_in_frame(frame, block.X, kind)), frame
 
 
 def _codebooks(stack: StackParams, frame: Frame) -> list[tuple[Array, Array]]:
@@ -143,17 +143,17 @@ def _fit_head(network: Network, block: Block, l2: float) -> Network:
 def _by_all_rows(
     fitting: Fitting, plan: TuningPlan, start: Network, sums: Callable[[Network], Any],
     grown: Grown,
-) -> Tuned:  # fmt: skip
+) -> TuningResult:  # fmt: skip
     """Quasi-Newton steps, each over all rows."""
 
     def function(vector: Array) -> tuple[float, Array]:
         network = from_vector(start, vector)
-        return penalised(network, sums(network), plan.l2)
+        return penalised_loss(network, sums(network), plan.l2)
 
     def watch(n: int, value: float, point: Array) -> str:
         due = n % fitting.progress.interval == 0
         fitting.progress.say(f"network  step {n}  mean loss and penalty {value:.6f}", due)
-        if fitting.is_over:
+        if fitting.deadline.has_passed:
             return "time_budget"
         if fitting.checkpoint is not None:
             fitting.offer(replace(grown, tuning=from_vector(start, point.copy())))
@@ -162,12 +162,12 @@ def _by_all_rows(
     found = minimise(
         function, to_vector(start), max_iter=plan.max_iter, tol=plan.tol, watch=watch
     )  # fmt: skip
-    return Tuned(from_vector(start, found.point), found.trace, found.reason, found.n_iter)
+    return TuningResult(from_vector(start, found.point), found.trace, found.reason, found.n_iter)
 
 
 def _by_batches(
     fitting: Fitting, plan: TuningPlan, start: Any, block: Block, grown: Grown
-) -> Tuned:
+) -> TuningResult:
     """Adam on mini-batches; ``start`` is a network, or a training to go on with."""
     rows, held = split_rows(block, plan.validation_fraction, fitting.seed)
     learner = Adam(Linear(plan.learning_rate, 0.01 * plan.learning_rate), plan.l2)
@@ -186,7 +186,9 @@ def _by_batches(
 
     done = train(learner, begun, rows, epochs, validation=held, watch=watch)
     state: AdamState = done.result
-    return Tuned(state.network.cast(np.dtype(np.float64)), done.scores, done.reason, done.epoch)
+    return TuningResult(
+        state.network.cast(np.dtype(np.float64)), done.scores, done.reason, done.epoch
+    )
 
 
 # ------------------------------------------------ layers and sources together
@@ -195,7 +197,7 @@ def _by_batches(
 def tune_jointly(
     fitting: Fitting, stack: StackParams, reading: str, penalties: Penalties, max_iter: int,
     tol: float, grown: Grown,
-) -> Tuned:  # fmt: skip
+) -> TuningResult:  # fmt: skip
     """The stack whose energy, under this reading, is lowest downhill of the greedy one."""
     joint, labels, frame = _make_joint(fitting, replace(stack, reading=reading), penalties)
     if grown.tuning is not None:
@@ -205,7 +207,7 @@ def tune_jointly(
     def watch(n: int, value: float, point: Array) -> str:
         due = n % fitting.progress.interval == 0
         fitting.progress.say(f"{reading}  step {n}  energy {value:.6g}", due)
-        if fitting.is_over:
+        if fitting.deadline.has_passed:
             return "time_budget"
         if fitting.checkpoint is not None:
             fitting.offer(replace(grown, tuning=point.copy()))
@@ -220,7 +222,7 @@ def tune_jointly(
         sources, weight = sources_of(trained, rows), joint.weight[known]
         trained = _refit_classifiers(trained, sources, labels[known], weight, penalties.gamma)
         top = sources[-1]
-    return Tuned(trained, found.trace, found.reason, found.n_iter, top)
+    return TuningResult(trained, found.trace, found.reason, found.n_iter, top)
 
 
 def _make_joint(

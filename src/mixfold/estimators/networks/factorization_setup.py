@@ -12,7 +12,7 @@ import numpy as np
 
 from mixfold.contracts import Array, Executor, Pilot, Source
 from mixfold.estimators.shell.base import DegenerateWarning, warn
-from mixfold.math.links import LINKS, Link
+from mixfold.math.link_functions import LINKS, Link
 from mixfold.math.principal import Axes, sample_axes
 from mixfold.models.factors.spectral import principal_axes
 from mixfold.models.networks.factorization import codebook_rules, head_rules, source_rules, starts
@@ -52,6 +52,7 @@ def choose_link(settings: Any) -> Link:
     """The map, with codes from the centre on where sources may not be negative."""
     link = LINKS[settings.link]
     if settings.nonneg_sources and link.lower < link.centre:
+        # (each of LINKS is a dataclass, their base is not)
         link = replace(link, lower=link.centre)  # type: ignore[type-var]
     return link
 
@@ -113,7 +114,7 @@ def make_start(
     mean = (np.where(np.isnan(X), 0.0, X) * share).sum(axis=0) / np.maximum(
         share.sum(axis=0), np.finfo(float).tiny
     )
-    X = starts.filled(X, mean)
+    X = starts.fill_with_mean(X, mean)
     size, D = settings.n_components, X.shape[1]
     axes = _axes(settings, source, executor, pilot, X, weight, min(size, *X.shape), rng)
     nonneg = settings.nonneg_codebook

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -14,30 +13,44 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mixfold.contracts import Array, Block, Executor, Pilot, Source
+from mixfold.contracts import Array, Block, Pilot, Source
 from mixfold.engine.acceleration import ACCELERATIONS
+from mixfold.engine.budget import Deadline
 from mixfold.engine.loop import Fit, Plan, fit
-from mixfold.engine.progress import Progress
-from mixfold.engine.sources import open_source
-from mixfold.engine.sources.targets import OutputSource, sides_beside, split_target
+from mixfold.engine.schedules import Stepwise
 from mixfold.estimators.networks import factorization_setup as setup
 from mixfold.estimators.networks.factorization_setup import INITS, SOLVERS
 from mixfold.estimators.shell import constraints as rule
-from mixfold.estimators.shell.base import DegenerateWarning, warn
-from mixfold.estimators.shell.fitting import FIRST_BATCH_STEPS, FITTING_RULES, FittingEstimator
-from mixfold.estimators.shell.predictions import shaped
-from mixfold.estimators.shell.target_scores import target_score
-from mixfold.estimators.shell.targets import Target, learned
-from mixfold.math.links import LINKS, Link
+from mixfold.estimators.shell.base import DegenerateWarning, MixfoldEstimator, warn
+from mixfold.estimators.shell.fitting import (
+    FIRST_BATCH_STEPS,
+    Survey,
+    learn_one_batch,
+    publish_convergence,
+    run_fit,
+    store_fit,
+    survey_rows,
+    warn_about_fit,
+)
+from mixfold.estimators.shell.predictions import match_dtype
+from mixfold.estimators.shell.targets import (
+    Target,
+    class_target,
+    find_target,
+    learn_target,
+    read_target,
+    score_predictions,
+    weights_or_ones,
+)
+from mixfold.math.link_functions import LINKS, Link
 from mixfold.models.networks.factorization.codes import CodeProblem
 from mixfold.models.networks.factorization.memory import CodeMemory
 from mixfold.models.networks.factorization.model import FactorModel
-from mixfold.models.networks.factorization.records import FactorizationParams, FactorizationSums
-from mixfold.models.networks.factorization.starts import GAUGE_ROWS, regauged
+from mixfold.models.networks.factorization.records import FactorizationParams
+from mixfold.models.networks.factorization.starts import GAUGE_ROWS, normalise_codebook
 from mixfold.models.networks.factorization.sums import dense_rows
 from mixfold.models.networks.factorization.use import Encoder, hoyer, small_share
 
-_UNUSED = ("acceleration", "warm_start")
 # which parts are non-negative, the map and the sessions of the published combinations
 _MODULES: dict[int, dict[str, Any]] = {
     1: {"link": "saturating", "nonneg_codebook": True, "nonneg_classifier": True},
@@ -65,7 +78,7 @@ def has_classifier(estimator: Any) -> bool:
     return True
 
 
-class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, FittingEstimator):
+class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstimator):
     """Rows as combinations of few patterns, weighed by bounded codes of sparse sources.
 
         x = f(s) components_ + bias_ + noise,   P(class | s) = softmax(f(s) coef_' + intercept_)
@@ -125,28 +138,33 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fit
     init : {'auto', 'pca', 'nndsvd', 'random'}, default='auto'
         Start of the codebook; 'auto' takes 'nndsvd' of a non-negative codebook, else 'pca'.
     tol : float, default=1e-4
-        The fit ends when the gain of all steps to come is projected to be less, as a share of what
-        a model without sources costs.
+        The fit stops when the total gain still to come, extrapolated from the recent rate of
+        convergence, is below ``tol``. The gain is measured as a share of what a model without
+        sources costs.
     max_iter : int, default=200
-        Iterations.
+        Largest number of iterations.
     batch_size : int, default=None
-        Rows after which codebook and classifier are updated; None: all. What was found of the
-        other batches is remembered, so that E is still bounded by a value that never rises.
+        Rows between two updates of the parameters. Codebook and classifier are updated; None
+        updates them after all rows. What was found of the other batches is remembered, so that E is
+        still bounded by a value that never rises.
     random_state : int, RandomState, Generator or None, default=None
         Seed; the same seed gives the same result for any number of threads or workers.
     verbose : int, default=0
-        1 reports progress, 2 every iteration.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the rows are visited. On a cluster codes are not kept between passes, and the
-        classifier is learned from sums over them, by more and smaller steps.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
+        On a cluster codes are not kept between passes, and the classifier is learned from sums over
+        them, by more and smaller steps.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None
-        File in which the fit is kept and from which it goes on if interrupted.
+        File to which a long fit writes its state now and then; the same call made again after an
+        interruption goes on from it and ends in the same result.
 
     Attributes
     ----------
@@ -191,7 +209,6 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fit
     """
 
     _constraints: ClassVar[rule.Constraints] = {
-        **{name: rules for name, rules in FITTING_RULES.items() if name not in _UNUSED},
         "n_components": (rule.integer(1),),
         "link": (rule.one_of(LINKS),),
         "nonneg_codebook": (rule.boolean(),),
@@ -223,6 +240,8 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fit
     # the balance that was used; what sums of rows are about; the weight of a stream so far
     _sigma2: float
     _origin: Array
+    # of a stream: its statistics, and the weight of its rows
+    _schedule: Stepwise
     _seen: float
     _dtype: str
 
@@ -317,7 +336,8 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fit
             Classes; -1 among integers, NaN and None are unknown. For tables and files also the
             name of a column, which is then not a feature.
         sample_weight : array-like of shape (n_samples,) or str, optional
-            Weight 2 equals repeating the row, weight 0 leaving it out.
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature.
 
         Returns
         -------
@@ -326,60 +346,59 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fit
         self._check_parameters()
         for name in ("_params", "_schedule"):
             self.__dict__.pop(name, None)
-        self._fit(self._training_source(X, y, sample_weight))
+        source = self._training_source(X, y, sample_weight)
+        result = self._fit_rows(source, self.max_iter)
+        warn_about_fit(result, self.max_iter)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, then transform the same rows (without their labels)."""
         return self.fit(X, y, sample_weight).transform(X)
 
-    def _fit(self, source: Source, max_iter: int | None = None) -> Fit:
+    def _fit_rows(self, source: Source, max_iter: int) -> Fit:
         """Fit all rows of a source: those of ``fit``, or the first batch of a stream."""
-        began = time.monotonic()
+        deadline = Deadline.after(self.time_budget)
         # look at the data, and at what the parameters mean for it
-        executor, seed, pilot = self._survey(source)
+        survey = survey_rows(self, source, self.n_components)
+        self._check_entries(survey.pilot)
         link = setup.choose_link(self)
         guided = self._target is not None and self.supervised != "after"
         setup.check_signs(self, link, guided)
         setup.warn_if_penalty_is_void(self)
         # the model, where it begins, and how it is fitted
-        start = setup.make_start(self, link, source, executor, pilot, seed)
+        start = setup.make_start(self, link, source, survey.executor, survey.pilot, survey.seed)
         self._sigma2 = setup.choose_sigma2(self, start, self._target is not None)
         layer = setup.bound_codebook(self, start)
         if guided:
             layer = setup.add_classifier(layer, self._shares, self.solver == "multiplicative")
         model = setup.make_model(self, link, layer, self._sigma2, self.batch_size is None)
-        plan = self._scaled_plan(start, seed, max_iter)
+        plan = Plan(
+            tol=self._scale_tolerance(start),
+            max_iter=max_iter,
+            n_candidates=1,
+            time_budget=self.time_budget,
+            batch_size=self.batch_size,
+            acceleration=ACCELERATIONS["squarem"] if self._is_slow() else None,
+            seed=survey.seed,
+        )
         # all together, then what labels may not have seen
-        result = fit(
-            model, source, executor, plan, pilot=pilot, checkpoint=self._checkpoint(),
-            progress=Progress(int(self.verbose), self.verbose_interval),
-        )  # fmt: skip
-        result = replace(result, params=self._regauge(result.params, link, pilot, start))
-        result = self._refit_classifier(model, result, source, executor, pilot, plan, began)
-        # publish
+        result = run_fit(self, model, survey, plan)
+        result = replace(result, params=self._regauge(result.params, link, survey.pilot, start))
+        result = self._refit_classifier(model, result, survey, plan, deadline)
+
         self._origin = model.origin
-        self._keep(result, source, seed, quiet=max_iter is not None)
+        store_fit(self, result, survey)
+        self._publish_params()
+        publish_convergence(self, result)
         return result
 
     # ------------------------------------------------ steps of a fit
 
     def _training_source(self, X: Any, y: Any, weight: Any) -> Source:
         """X with class numbers beside it, once it is known what y is."""
-        columns, given = None, _readable_weights(X, weight)
-        if isinstance(y, str):
-            y, columns = split_target(X, y, weight)
-        elif isinstance(X, Source):
-            beside = sides_beside(X)
-            y, given = beside.y if y is None else y, beside.weight
-        labels = self._learn_classes(y, given)
-        if columns is not None:
-            X = open_source(X, columns=columns, weight=weight, y=labels)
-            return self._open(X, reset=True)
-        if isinstance(X, Source):
-            source = self._open(X, reset=True, weight=weight)
-            return source if labels is None else OutputSource(source, labels)
-        return self._open(X, reset=True, weight=weight, y=labels)
+        given = find_target(X, y, weight)
+        labels = self._learn_classes(given.y, given.read_weights())
+        return given.open(self, labels)
 
     def _learn_classes(self, y: Any, weight: Array | None) -> Array | None:
         """Class numbers of the rows, -1 where unknown; classes and shares are remembered."""
@@ -391,52 +410,35 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fit
                 )
             self._target = None
             return None
-        self._target, labels = learned(y, "classification", weight)
-        if weight is None or len(weight) != len(labels):
-            weight = np.ones(len(labels))
+        self._target, labels = learn_target(y, "classification", weight)
+        weight = weights_or_ones(weight, len(labels))
         known = labels >= 0
         counts = np.bincount(labels[known], weight[known], minlength=len(self._target.classes))
         self._shares = counts / counts.sum()
         return labels
 
-    def _look(self, pilot: Pilot) -> None:
-        """Refuse rows that the signs exclude; called by ``_survey``."""
+    def _check_entries(self, pilot: Pilot) -> None:
+        """Refuse rows that the signs exclude; warn of more sources than rows or columns."""
         lowest = float(np.nanmin(pilot.minimum))
         if lowest < 0 and (self.nonneg_codebook or self.init == "nndsvd"):
             raise ValueError(
                 f"Negative values in data: X holds {lowest:g}, which nonneg_codebook=True (and "
                 "init='nndsvd') cannot have; shift the columns, or free the codebook"
             )
-
-    def _check_rows(self, n_rows: int) -> None:
-        """Warn of more sources than rows or columns; called by ``_survey``."""
-        if self.n_components >= min(n_rows, self.n_features_in_):
+        if self.n_components >= min(pilot.total_rows, self.n_features_in_):
             warn(
                 f"n_components={self.n_components} is at least min(n_samples, n_features), with "
-                f"n_samples = {n_rows} rows of positive weight and n_features = "
+                f"n_samples = {pilot.total_rows} rows of positive weight and n_features = "
                 f"{self.n_features_in_}: rows can be given back exactly; lower it, or raise alpha",
                 DegenerateWarning,
             )
 
-    def _scaled_plan(self, start: setup.Start, seed: int, max_iter: int | None) -> Plan:
+    def _scale_tolerance(self, start: setup.Start) -> float:
         """``tol`` is relative to what a model without sources costs in a row."""
         cost = 0.5 * start.total / self._sigma2
         if self._target is not None:
             cost += float(np.log(len(self._target.classes)))
-        plan = self._plan(seed, max_iter)
-        return replace(plan, tol=self.tol * max(cost, float(np.finfo(float).tiny)))
-
-    def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
-        """How the engine runs, but for ``tol``."""
-        return Plan(
-            tol=self.tol,
-            max_iter=self.max_iter if max_iter is None else max_iter,
-            n_candidates=1,
-            time_budget=self.time_budget,
-            batch_size=self.batch_size,
-            acceleration=ACCELERATIONS["squarem"] if self._is_slow() else None,
-            seed=seed,
-        )
+        return float(self.tol * max(cost, float(np.finfo(float).tiny)))
 
     def _is_slow(self) -> bool:
         """Whether steps are many and alike: scales trade slowly against each other, signs bind, or
@@ -461,26 +463,23 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fit
         rows = dense_rows(pilot.block.X)[:GAUGE_ROWS]
         weight = pilot.block.weights()[:GAUGE_ROWS]
         problem = CodeProblem(params.layer.without_head(), link, 0.0, self._sigma2, 1e-4, 200)
-        layer = regauged(params.layer, problem.solve(rows), weight, link, start.one_sided)
+        layer = normalise_codebook(params.layer, problem.solve(rows), weight, link, start.one_sided)
         return replace(params, layer=layer)
 
     def _refit_classifier(
-        self, model: FactorModel, result: Fit, source: Source, executor: Executor, pilot: Pilot,
-        plan: Plan, began: float,
-    ) -> Fit:  # fmt: skip
+        self, model: FactorModel, result: Fit, survey: Survey, plan: Plan, deadline: Deadline
+    ) -> Fit:
         """The classifier fitted to codes as new rows will have them, if that is wanted."""
         if self._target is None or not (self.reencode or self.supervised == "after"):
             return result
         layer = result.params.layer
         if layer.classifier is None:
             layer = setup.add_classifier(layer, self._shares, False)
-        if plan.time_budget is not None:
-            left = plan.time_budget - (time.monotonic() - began)
-            plan = replace(plan, time_budget=max(left, 1e-6))
         tol = self.tol * float(np.log(len(self._shares)))
-        plan = replace(plan, tol=tol, max_iter=HEAD_PASSES, batch_size=None)
+        plan = replace(plan, tol=tol, max_iter=HEAD_PASSES, batch_size=None,
+                       time_budget=deadline.seconds_left)  # fmt: skip
         head = replace(setup.make_classifier_model(model, layer), by_rows=True)
-        found = fit(head, source, executor, plan, pilot=pilot)
+        found = fit(head, survey.source, survey.executor, plan, pilot=survey.pilot)
         return replace(result, params=replace(result.params, layer=found.params.layer),
                        n_passes=result.n_passes + found.n_passes)  # fmt: skip
 
@@ -511,11 +510,18 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fit
         labels, begun = self._batch_labels(y, classes, weight), hasattr(self, "_params")
         source = self._open(X, reset=not begun, weight=sample_weight, y=labels)
         if not begun:
-            self._fit(source, FIRST_BATCH_STEPS)
-        first = not hasattr(self, "_schedule")
-        if first:
-            self._seen = 0.0
-        self._learn_batch(source, first)
+            self._fit_rows(source, FIRST_BATCH_STEPS)
+        schedule = Stepwise()
+        if hasattr(self, "_schedule"):
+            schedule = replace(self._schedule, weight=self._seen)
+        model, before = self._stream_model(), self._params
+        # penalties weigh against all rows that were seen
+        learned = learn_one_batch(self, model, source, schedule, total_weight=None)
+        if learned is not None:
+            self._seen = learned.schedule.weight
+            # the objective of the batch, before its step
+            self.lower_bound_ = model.objective(before, learned.stats) / learned.stats.weight
+            self._publish_params()
         return self
 
     def _batch_labels(self, y: Any, classes: Any, weight: Array | None) -> Array | None:
@@ -523,7 +529,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fit
         if not hasattr(self, "_params"):
             if classes is None or y is None or self.supervised is False:
                 return self._learn_classes(y, weight)
-            self._target = Target("classification", np.unique(np.asarray(classes)), 1, True)
+            self._target = class_target(np.unique(np.asarray(classes)))
             self._shares = np.full(len(self._target.classes), 1.0 / len(self._target.classes))
         if y is None or self.supervised is False:
             return None
@@ -532,24 +538,14 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fit
                 "y is given, but the first batch (or the fit) had no labels, so that there is no "
                 "classifier; begin with a batch that has some, and classes=..., or leave y out"
             )
-        return self._target.encoded(y)
+        return self._target.encode(y)
 
-    def _model(self, n_features: int) -> FactorModel:
+    def _stream_model(self) -> FactorModel:
         """Of a stream: codes are not remembered, and labels move them only if they may."""
         link, layer = setup.choose_link(self), self._params.layer
         model = setup.make_model(self, link, layer, self._sigma2, False)
         guided = self.supervised != "after" and not self.reencode
         return replace(model, origin=self._origin, guided=guided, memory=CodeMemory(0))
-
-    def _scheduled(self, model: Any, stats: Any, first: bool) -> FactorizationSums:
-        """Penalties weigh against all rows that were seen."""
-        self._seen += stats.weight
-        total: FactorizationSums = super()._scheduled(model, stats, first)
-        return total.scale(self._seen)
-
-    def _publish_batch(self, model: Any, stats: Any) -> None:
-        """The objective of a batch, before its step."""
-        self.lower_bound_ = model.objective(self._params, stats) / stats.weight
 
     # ------------------------------------------------ results
 
@@ -575,7 +571,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fit
 
     def _map_blocks(self, X: Any, task: Callable[[Block], Array]) -> Array:
         """``task`` on each block of X, in the precision of X."""
-        return self._stacked(X, partial(_in_precision_of_rows, task))
+        return self._concatenate_rows(X, partial(_in_precision_of_rows, task))
 
     def transform(self, X: Any) -> Array:
         """Sources s of the rows, without their labels, (n_samples, n_components)."""
@@ -632,7 +628,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fit
         """The class of each row, in the form in which y was given."""
         check_is_fitted(self)
         assert self._target is not None
-        return self._target.decoded(self._stacked(X, self._encoder().classes))
+        return self._target.decode(self._concatenate_rows(X, self._encoder().classes))
 
     @available_if(has_classifier)
     def predict_proba(self, X: Any) -> Array:
@@ -656,8 +652,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fit
             return -self.reconstruction_error(X, sample_weight)
         if y is None:
             raise ValueError("score of a classifier needs y, the classes of the rows")
-        y = split_target(X, y)[0] if isinstance(y, str) else y
-        return target_score(self._target, y, self.predict(X), sample_weight)
+        return score_predictions(self._target, read_target(X, y), self.predict(X), sample_weight)
 
     # ------------------------------------------------ sparsity
 
@@ -720,13 +715,4 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Fit
 
 
 def _in_precision_of_rows(task: Callable[[Block], Array], block: Block) -> Array:
-    return shaped(task(block), block)
-
-
-def _readable_weights(X: Any, weight: Any) -> Array | None:
-    """Weights of the rows as an array, as far as they can be read; the source will check them."""
-    if weight is None:
-        return None
-    values = np.asarray(split_target(X, weight)[0] if isinstance(weight, str) else weight)
-    usable = values.ndim == 1 and values.dtype.kind in "fiub"
-    return values.astype(float) if usable and (values >= 0).all() else None
+    return match_dtype(task(block), block)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from copy import deepcopy
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -12,8 +11,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block
-from mixfold.engine.epoch_phases import Lesson, Phase, fingerprint_rows, take_course
-from mixfold.engine.epochs import split_rows, take, weighted_rows
+from mixfold.engine.batches import take_rows
+from mixfold.engine.budget import Deadline
+from mixfold.engine.epoch_phases import Phase, TrainingTask, fingerprint_rows, run_phases
+from mixfold.engine.epochs import normalise_row_weights, split_rows
 from mixfold.engine.progress import Progress
 from mixfold.engine.random import seed_from
 from mixfold.estimators.networks.batch_training import (
@@ -23,7 +24,7 @@ from mixfold.estimators.networks.batch_training import (
     plan_epochs,
     warn_if_training_stopped_early,
 )
-from mixfold.estimators.networks.class_labels import (
+from mixfold.estimators.networks.class_predictions import (
     ClassPredictionMixin,
     encode_known_labels,
     encode_wanted_label,
@@ -45,7 +46,7 @@ from mixfold.estimators.shell.base import MixfoldEstimator
 from mixfold.estimators.shell.constraints import check_count
 from mixfold.estimators.shell.fitting import checkpoint_of
 from mixfold.math.rates import Constant, Dropped, Linear, Position, Rate, Switched
-from mixfold.math.softmax import normalise
+from mixfold.math.softmax import log_shares
 from mixfold.models.networks.boltzmann import energy, gibbs, partition
 from mixfold.models.networks.boltzmann.gibbs import (
     ContrastiveDivergence,
@@ -59,7 +60,7 @@ from mixfold.models.networks.boltzmann.records import (
     first_params,
     first_state,
 )
-from mixfold.models.networks.boltzmann.statistics import seen
+from mixfold.models.networks.boltzmann.statistics import positive_phase
 from mixfold.models.networks.boltzmann.units import UNITS, Units, bits
 
 # temperatures of annealed importance sampling: for small machines, and for large ones
@@ -102,7 +103,7 @@ class RBM(
     l2 : float, default=0.0002
         Decay of weights.
     batch_size : int, default=100
-        Rows of a step.
+        Rows between two updates of the parameters.
     max_epochs : int, default=20
         Passes over the rows.
     validation_fraction : float, default=None
@@ -115,15 +116,20 @@ class RBM(
     random_state : int, RandomState, Generator or None, default=None
         Seed; the same seed gives the same result for any number of threads or workers.
     verbose : int, default=0
-        1 reports each epoch.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration. Iterations are epochs; a log has a line for each of them, with 1 as well.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where rows are visited after the fit.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
+        This concerns what is asked after the fit; the fit itself learns batch by batch in this
+        process.
     n_jobs : int, default=None
-        Number of threads there; None means all cores.
+        Number of threads; None means all cores. They are used where rows are visited after the fit.
     time_budget : float, default=None
-        Seconds after which the fit ends with what it has.
+        Seconds after which the best result so far is returned. Unless rows are held out, that is
+        the last one.
     checkpoint : path, default=None
-        File in which the fit is kept, at ends of epochs, and from which it goes on if interrupted.
+        File to which a long fit writes its state now and then; the same call made again after an
+        interruption goes on from it and ends in the same result. It is written at ends of epochs.
 
     Attributes
     ----------
@@ -249,11 +255,11 @@ class RBM(
         -------
         self
         """
-        began = time.monotonic()
+        deadline = Deadline.after(self.time_budget)
         self._check_parameters()
         # the rows, as visible units
         rows, self.classes_ = read_rows(self, X, y, sample_weight, reset=True)
-        rows = weighted_rows(rows)
+        rows = normalise_row_weights(rows)
         self._entries = learn_entries(self, rows)
         rows = to_visible(self._entries, rows)
         checkpoint, seed = checkpoint_of(self), seed_from(self.random_state)
@@ -263,9 +269,9 @@ class RBM(
         held_out = None if self.max_epochs == 0 else self.validation_fraction
         training_rows, validation_rows = split_rows(rows, held_out, seed)
         start = self._first_state(training_rows, seed)
-        plan = plan_epochs(self, seed, began)
-        lesson = Lesson(self._learner(), start, training_rows, plan, validation_rows)
-        course = take_course(
+        plan = plan_epochs(self, seed, deadline)
+        lesson = TrainingTask(self._learner(), start, training_rows, plan, validation_rows)
+        course = run_phases(
             [Phase("RBM", lambda _: lesson, lambda _, state: state)],
             None,
             seed,
@@ -353,7 +359,7 @@ class RBM(
         first = not hasattr(self, "_learned")
         known = self.classes_ if not first else None if classes is None else np.unique(classes)
         rows, self.classes_ = read_rows(self, X, y, sample_weight, reset=first, classes=known)
-        rows = weighted_rows(rows)
+        rows = normalise_row_weights(rows)
         if first:
             self._entries = learn_entries(self, rows)
         rows = to_visible(self._entries, rows)
@@ -365,7 +371,7 @@ class RBM(
         learner, order = self._learner(stream=True), rng.permutation(rows.n_rows)
         state = deepcopy(self._learned)  # steps change it in place, and parts of it are published
         for step, i in enumerate(range(0, rows.n_rows, self.batch_size)):
-            batch = take(rows, order[i : i + self.batch_size])
+            batch = take_rows(rows, order[i : i + self.batch_size])
             state = learner.step(state, batch, rng, Position(self.n_epochs_, step))
             self.n_batches_ += 1
         self._learned = state
@@ -407,7 +413,7 @@ class RBM(
         rng = np.random.default_rng(seed_from(random_state) % 2**63)
         v = map_visible_rows(self, X, return_visible)
         params = self._params.astype(v.dtype)
-        hidden = bits(gibbs.beginnings(params, seen(params, Block(v)), rng), rng)
+        hidden = bits(gibbs.beginnings(params, positive_phase(params, Block(v)), rng), rng)
         moved = gibbs.walk(self._units(), params, hidden, n_steps, rng)[0]
         return self._entries.leave(moved)
 
@@ -554,11 +560,13 @@ def estimate_log_partition(
     check_count("n_temperatures", n_temperatures)
     betas = partition.temperatures(n_temperatures)
     rng = np.random.default_rng([seed % 2**63, 2**35])
-    return partition.annealed(units, params, np.asarray(base, float), rng, n_chains, betas)
+    return partition.estimate_by_annealing(
+        units, params, np.asarray(base, float), rng, n_chains, betas
+    )
 
 
 def _hidden_means(params: RBMParams, v: Array) -> Array:
-    return seen(params, Block(v)).hidden
+    return positive_phase(params, Block(v)).hidden
 
 
 def _reconstruct(units: Units, entries: Entries, params: RBMParams, v: Array) -> Array:
@@ -567,4 +575,4 @@ def _reconstruct(units: Units, entries: Entries, params: RBMParams, v: Array) ->
 
 def _log_label_shares(params: RBMParams, v: Array) -> Array:
     scores = energy.label_scores(params, v)
-    return np.asarray(scores - normalise(scores)[0][:, None])
+    return log_shares(scores)

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mixfold.contracts import Array, Block, Source, record
-from mixfold.engine.sources import open_source
-from mixfold.engine.sources.targets import sides_beside, split_target
-from mixfold.estimators.networks.class_labels import encode_labels
+from mixfold.contracts import Array, Block, record
+from mixfold.estimators.shell.targets import encode_classes, find_target
 from mixfold.math.frame import Frame, frame_of, plain_frame
 from mixfold.models.networks.boltzmann.units import Units
 
@@ -75,14 +73,9 @@ def read_rows(
     estimator: Any, X: Any, y: Any, weight: Any, *, reset: bool, classes: Array | None = None
 ) -> tuple[Block, Array]:
     """All rows as one block, with class numbers (-1 unknown) if there are any; and the classes."""
-    if isinstance(y, str):
-        y, columns = split_target(X, y, weight)
-        X = open_source(X, columns=columns, weight=weight)
-        weight = None
-    source = estimator._open(X, reset=reset, weight=weight)
+    given = find_target(X, y, weight)
+    source = given.open(estimator, reset=reset)
     estimator._executor(source)  # used after the fit only: an error is raised now
-    if y is None and isinstance(X, Source):
-        y = sides_beside(X).y
     blocks = list(source.blocks())
     for block in blocks:
         check_complete(type(estimator).__name__, _column_names(estimator), block)
@@ -90,9 +83,9 @@ def read_rows(
     weights = None
     if blocks[0].weight is not None:
         weights = np.concatenate([block.weights() for block in blocks])
-    if y is None:
+    if given.y is None:
         return Block(rows, 0, None, weights), np.zeros(0, np.int64) if classes is None else classes
-    numbers, classes = encode_labels(y, len(rows), weights, classes)
+    numbers, classes = encode_classes(given.y, len(rows), weights, classes)
     return Block(rows, 0, numbers, weights), classes
 
 
@@ -108,7 +101,7 @@ def map_visible_rows(estimator: Any, X: Any, task: Callable[[Any, Array], Array]
     """
     check_is_fitted(estimator)
     block_task = partial(_map_block, estimator._entries, estimator._params, task)
-    return np.asarray(estimator._stacked(X, block_task))
+    return np.asarray(estimator._concatenate_rows(X, block_task))
 
 
 def _map_block(

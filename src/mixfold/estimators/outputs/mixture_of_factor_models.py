@@ -10,28 +10,48 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from mixfold.contracts import Array, Block
-from mixfold.engine.acceleration import ACCELERATIONS
+from mixfold.contracts import Array, Block, Source
 from mixfold.engine.loop import Fit, Plan
 from mixfold.estimators.factors.mixed_latents import MixedLatents
-from mixfold.estimators.outputs.supervised import SUPERVISED_RULES, SupervisedEstimator
+from mixfold.estimators.outputs.supervised import SupervisedEstimator
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import predictions as mixture_answers
-from mixfold.estimators.shell.predictions import shaped
-from mixfold.estimators.shell.targets import Target, as_target, unknown
+from mixfold.estimators.shell.base import restore_on_error
+from mixfold.estimators.shell.fitting import (
+    FIRST_BATCH_STEPS,
+    acceleration_named,
+    check_enough_rows,
+    publish_convergence,
+    run_fit,
+    survey_rows,
+    warn_about_empty_rows,
+    warn_about_fit,
+)
+from mixfold.estimators.shell.predictions import match_dtype
+from mixfold.estimators.shell.targets import (
+    GivenTarget,
+    as_target,
+    class_target,
+    find_target,
+    is_unknown,
+    known_share,
+    learn_target,
+    read_target,
+    require_target,
+)
 from mixfold.families.factor import FactorFamily
 from mixfold.families.factor.noise import DiagonalNoise, IsotropicNoise, Noise
 from mixfold.math.low_rank import low_rank
-from mixfold.models.outputs import label_use
-from mixfold.models.outputs.gradient import GradientModel
+from mixfold.models.outputs import label_predictions
+from mixfold.models.outputs.gradient_ascent import GradientModel, without_stage
+from mixfold.models.outputs.label_predictions import READINGS
 from mixfold.models.outputs.label_starts import LABEL_STARTS, LabelStart
-from mixfold.models.outputs.label_use import READINGS
 from mixfold.models.outputs.labelled import LabelledModel
 from mixfold.models.outputs.model import SupervisedParams, SupervisedReading
+from mixfold.models.outputs.overweighted_labels import OverweightedLabelModel
 from mixfold.models.outputs.probit_labels import ProbitLabels
-from mixfold.models.outputs.stressed import StressedModel
 
-Answer = Callable[[LabelledModel, SupervisedReading, label_use.Rows], Any]
+Answer = Callable[[LabelledModel, SupervisedReading, label_predictions.Rows], Any]
 
 _NOISES: dict[str, type[Noise]] = {"isotropic": IsotropicNoise, "diagonal": DiagonalNoise}
 
@@ -76,37 +96,43 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         How the classifier is learned. 'gradient' is the slower scheme of Tabaghi (2016): EM
         steps of the rest by turns with steepest ascent. With a tradeoff above 1 only 'em'.
     init_params : {'balanced', 'kmeans', 'thesis'}, default='balanced'
-        How rows of a sample are first shared: 'balanced' clusters them about the means of their
-        classes, so that no cluster is a class; 'kmeans' as they are; 'thesis' begins with random
-        loadings and rows.
+        How rows are first shared among the components. 'balanced' clusters rows of a sample about
+        the means of their classes, so that no cluster is a class; 'kmeans' as they are; 'thesis'
+        begins with random loadings and rows.
     classify_from : {'data', 'latent'}, default='data'
         Whether classes are told by all that is known of the factors, P(y | x), or from the
         expected factors alone, as if nothing else of a row were kept.
     tol : float, default=1e-6
-        The fit ends when the gain of all steps to come is projected to be less, in the objective
-        per labelled row.
+        The fit stops when the total gain still to come, extrapolated from the recent rate of
+        convergence, is below ``tol``. The gain is that of the objective per labelled row.
     noise_floor : float, default=1e-6
-        Smallest noise variance, relative to the mean variance of the columns.
+        Smallest noise variance, relative to the variance of the data. The latter is the mean over
+        the columns.
     max_iter : int, default=1000
-        Iterations per start.
+        Largest number of iterations. Each start has this limit.
     n_init : int, default=1
-        Starts that are followed to the end; the best objective is kept.
+        Starts that are followed to the end; the best is kept.
     random_state : int, RandomState, Generator or None, default=None
         Seed; the same seed gives the same result for any number of threads or workers.
+    warm_start : bool, default=False
+        Start the next fit from the last one. It must have the same classes.
     verbose : int, default=0
-        1 reports progress, 2 every iteration.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
-    acceleration : {'auto', 'squarem'} or None, default='auto'
-        How EM is sped up; None is plain EM. Neither 'gradient' nor a tradeoff above 1 is.
+    acceleration : {'auto', 'quasi-newton', 'squarem'} or None, default='auto'
+        Extrapolation between steps, kept only where the objective rises; None makes plain steps.
+        ``label_solver='gradient'`` is not accelerated.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the rows are visited.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None
-        File in which the fit is kept and from which it goes on if interrupted.
+        File to which a long fit writes its state now and then; the same call made again after an
+        interruption goes on from it and ends in the same result.
 
     Attributes
     ----------
@@ -124,7 +150,7 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         Weights of the classifier; with an axis of components before if each has its own.
     intercept_ : ndarray of shape (1 or n_classes,)
     converged_, stop_reason_, n_iter_, n_passes_, lower_bound_, lower_bounds_, events_
-        As in :class:`GaussianMixture`; bounds are of the objective per row, the best so far.
+        As in :class:`GaussianMixture`; bounds are of the objective per row.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -155,7 +181,6 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
     """
 
     _constraints: ClassVar[rule.Constraints] = {
-        **SUPERVISED_RULES,
         "n_components": (rule.integer(1),),
         "n_factors": (rule.integer(0),),
         "noise": (rule.one_of(_NOISES),),
@@ -165,11 +190,9 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         "label_solver": (rule.one_of(["em", "gradient"]),),
         "init_params": (rule.one_of(LABEL_STARTS),),
         "classify_from": (rule.one_of(READINGS),),
-        "acceleration": (rule.nothing(), rule.one_of(["auto", "squarem"])),
-        "noise_floor": (rule.number(0),),
-        "n_init": (rule.integer(1),),
     }
     _methods: ClassVar[tuple[str, ...]] = ("posterior", "hard", "least-squares", "weighted")
+    task = "classification"
 
     def __init__(
         self,
@@ -188,6 +211,7 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         max_iter: int = 1000,
         n_init: int = 1,
         random_state: Any = None,
+        warm_start: bool = False,
         verbose: int = 0,
         verbose_interval: int = 10,
         acceleration: str | None = "auto",
@@ -210,6 +234,7 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         self.max_iter = max_iter
         self.n_init = n_init
         self.random_state = random_state
+        self.warm_start = warm_start
         self.verbose = verbose
         self.verbose_interval = verbose_interval
         self.acceleration = acceleration
@@ -240,16 +265,60 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         self
         """
         self._check_parameters()
-        target, weights, columns = self._find_target(X, y, sample_weight)
-        labels = self._learn_labels(target, weights)
-        source = self._open_with_outputs(X, labels, columns, sample_weight)
-        executor, seed, pilot = self._survey(source)
-        model: Any = self._joint_model()
-        result = self._climbed(model, source, executor, pilot, self._plan(seed))
-        result = _keep_best_steps(model, result)
-        self._keep(result, source, seed, quiet=False)
-        self._total = self._training_likelihood(model, result)
+        with restore_on_error(self):  # what y is, is learned before X is opened
+            self._fit_rows(find_target(X, y, sample_weight))
         return self
+
+    def _fit_rows(
+        self, given: GivenTarget, classes: Any = None, first_batch: bool = False
+    ) -> Source:
+        """Fit the rows and publish; for ``fit`` and the first batch of ``partial_fit``."""
+        # y, wherever it is, as class numbers: -1 where unknown
+        last = self._target if self.warm_start and hasattr(self, "_params") else None
+        labels = self._learn_labels(require_target(self, given.y), given.read_weights(), classes)
+        if last is not None and not last.is_same(self._target):
+            del self._params  # classes that a warm start cannot go on with
+
+        # the rows beside their labels, the model, and its steps
+        source = given.open(self, labels, min_rows=2)
+        survey = survey_rows(self, source, self.n_components)
+        self._holes = survey.has_missing
+        self._check_sizes(survey.pilot.total_rows)
+        model: Any = self._joint_model()
+        # one component has one start, unless that is drawn
+        one = self.n_components == 1 and self.init_params != "thesis"
+        accelerated = self.label_solver != "gradient"
+        plan = Plan(
+            # gains of labels that count more than once count as often
+            tol=self._tolerance * max(1.0, float(self.tradeoff)),
+            max_iter=min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter,
+            n_init=1 if one else self.n_init,
+            n_candidates=1 if one else self._start().n_candidates,
+            acceleration=acceleration_named(self.acceleration) if accelerated else None,
+            time_budget=self.time_budget,
+            seed=survey.seed,
+        )
+        result = run_fit(self, model, survey, plan, self._warm_start(model, survey))
+
+        result = replace(result, params=without_stage(result.params))
+        self._store_density_fit(result, survey)
+        self._total = self._training_likelihood(model, result)
+        self._publish_params()
+        publish_convergence(self, result)
+        warn_about_empty_rows(result)
+        if not first_batch:  # a first batch need not converge: others follow
+            warn_about_fit(result, self.max_iter)
+        return source
+
+    def _why_no_stream(self) -> str:
+        if self.tradeoff <= 1 and self.label_solver == "em":
+            return ""
+        name = "tradeoff" if self.tradeoff > 1 else "label_solver"
+        return (
+            f"{name}={getattr(self, name)!r}: its steps are tried and taken back by the objective "
+            "of all rows, which a stream does not keep. Use fit, or label_solver='em' with a "
+            "tradeoff of at most 1"
+        )
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -259,8 +328,9 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
                 f"of; got tradeoff={self.tradeoff}. Set label_solver='em'"
             )
 
-    def _check_rows(self, n_rows: int) -> None:
-        super()._check_rows(n_rows)
+    def _check_sizes(self, n_rows: int) -> None:
+        """Refuse more components or factors than the data allow."""
+        check_enough_rows(n_rows, self.n_components)
         d = int(self.n_factors)
         if d > self.n_features_in_:
             raise ValueError(
@@ -273,57 +343,41 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
                 f"n_samples = {n_rows}; lower n_factors or give more rows"
             )
 
-    def _learn_labels(self, y: Any, weights: Array | None) -> Array:
+    def _learn_labels(self, y: Any, weights: Array | None, classes: Any) -> Array:
         """Learn the classes; the class number of each row, -1 where unknown."""
         values = as_target(y)
         # (scikit-learn wants nothing but NaN to be refused)
-        if values.dtype.kind == "f" or not unknown(values).all():
-            return self._learn_target(y, weights)
-        # no row has a class: a mixture of factor models without labels
-        self._target = Target("classification", np.array([], dtype=np.int64), 1, True)
-        self._labelled = 0.0
-        return np.full(len(values), -1, dtype=np.int64)
+        if classes is None and values.dtype.kind != "f" and is_unknown(values).all():
+            # no row has a class: a mixture of factor models without labels
+            self._target, self._labelled = class_target(np.array([], dtype=np.int64)), 0.0
+            return np.full(len(values), -1, dtype=np.int64)
+        self._target, labels = learn_target(values, self.task, weights, classes)
+        self._labelled = known_share(labels, weights)
+        return labels
 
     def _joint_model(self) -> LabelledModel:
+        family = FactorFamily(
+            floor=max(float(self.noise_floor), 1e-14),
+            factors=(int(self.n_factors),),
+            noise=_NOISES[self.noise](),
+            has_missing=self._holes,
+            expand=False,
+        )
         labels = ProbitLabels(
             max(len(self._target.classes), 2),
             float(self.tradeoff),
             float(self.ridge),
             self.classifier == "per_component",
         )
-        parts = (self._size, self._family(), labels, self._start())
+        parts = (self.n_components, family, labels, self._start())
         if self.tradeoff > 1:
-            # gains of the labels count as often as the labels do
-            return StressedModel(*parts, tol=self._tolerance * float(self.tradeoff))
+            return OverweightedLabelModel(*parts)
         if self.label_solver == "gradient":
             return GradientModel(*parts, expand=False, tol=self._tolerance)
         return LabelledModel(*parts)
 
-    def _family(self) -> FactorFamily:
-        return FactorFamily(
-            floor=max(float(self.noise_floor), 1e-14),
-            factors=(int(self.n_factors),),
-            noise=_NOISES[self.noise](),
-            holes=getattr(self, "_holes", False),
-            expand=False,
-        )
-
     def _start(self) -> LabelStart:
         return LABEL_STARTS[self.init_params]
-
-    def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
-        # one component has one start, unless that is drawn
-        one = self._size == 1 and self.init_params != "thesis"
-        plain = self.tradeoff > 1 or self.label_solver == "gradient" or self.acceleration is None
-        return Plan(
-            tol=self._tolerance,
-            max_iter=self.max_iter if max_iter is None else max_iter,
-            n_init=1 if one else self.n_init,
-            n_candidates=1 if one else self._start().n_candidates,
-            acceleration=None if plain else ACCELERATIONS["squarem"],
-            time_budget=self.time_budget,
-            seed=seed,
-        )
 
     def _training_likelihood(
         self, model: LabelledModel, result: Fit
@@ -335,8 +389,12 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         return result.objective + penalty, result.weight, result.entropy
 
     def _fits(self, model: Any) -> bool:
-        components = self._params.components
-        return bool(components.loadings.shape[:2] == (self._size, self._n_columns))
+        components, outputs = self._params.components, self._params.outputs
+        own = self.n_components if self.classifier == "per_component" else 1
+        return bool(
+            components.loadings.shape == (self.n_components, self._n_columns, self.n_factors)
+            and outputs.weights.shape == (own, self._joint_model().labels.n_scores, self.n_factors)
+        )
 
     def _publish_params(self) -> None:
         params = self._canonical_joint()
@@ -357,12 +415,11 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
 
     # ------------------------------------------------ asking
 
-    @property
-    def _task(self) -> str:
-        return "classification"
+    def _encode_outputs(self, y: Any) -> Array:
+        return self._target.encode(y)
 
     def _canonical_joint(self) -> SupervisedParams:
-        return label_use.canonical(self._joint_model(), self._params)
+        return label_predictions.canonical(self._joint_model(), self._params)
 
     def _ask_about_classes(self, X: Any, answer: Answer) -> list[Any]:
         """``answer`` of each block of X; refused if no class was ever named."""
@@ -373,14 +430,14 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
                 "no classes; fit it with y of some rows. transform, predict_component and "
                 "score_samples need none"
             )
-        return list(self._rows(X, partial(_answered, *self._joint_reading(), answer)))
+        return list(self._rows(X, partial(_answer_block, *self._joint_reading(), answer)))
 
     # ------------------------------------------------ classes
 
     def predict(self, X: Any) -> Array:
         """The class, labels (0 or 1) or outputs of each row, in the form in which y was given."""
         check_is_fitted(self)
-        return self._target.decoded(self.predict_log_proba(X).argmax(axis=1))
+        return self._target.decode(self.predict_log_proba(X).argmax(axis=1))
 
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of ``predict_proba``, exact where that underflows."""
@@ -415,7 +472,7 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
 
     def predict_component(self, X: Any) -> Array:
         """The most probable component of each row, 0 to n_components - 1."""
-        task = partial(_answered, *self._joint_reading(), _components)
+        task = partial(_answer_block, *self._joint_reading(), _components)
         return np.concatenate(list(self._rows(X, task)))
 
     def risks(
@@ -446,7 +503,7 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         out = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
         chosen = {"accuracy": out.pop("chosen"), "accuracy_latent": out.pop("chosen_latent")}
         if y is not None:
-            known = self._target.encoded(self._resolve_target(X, y))
+            known = self._target.encode(read_target(X, y))
             for name, label in chosen.items():
                 out[name] = np.where(known >= 0, label == known, np.nan).astype(float)
         if per_row:
@@ -463,7 +520,7 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         if y is None:
             return self._ask(X, mixture_answers.log_density)
         task = partial(_log_density, *self._joint_reading())
-        return np.concatenate(self._map_rows_with_outputs(X, task, y))
+        return np.concatenate(self._rows_with_outputs(X, task, y))
 
     def _evidence(self, X: Any, y: Any, sample_weight: Any) -> tuple[float, float]:
         if X is not None and y is None:
@@ -489,52 +546,47 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         """
         rng = self._generator(n_samples, random_state)
         model = self._joint_model()
-        X, y = label_use.draw(model, self._params, n_samples, rng)
+        X, y = label_predictions.draw(model, self._params, n_samples, rng)
         named = self.classes_[y] if len(self.classes_) else np.full(n_samples, -1)
         return X.astype(self._dtype), named
 
 
-def _keep_best_steps(model: LabelledModel, result: Fit) -> Fit:
-    """The fit with settled parameters; steps that were taken back are not part of the ascent."""
-    best = np.maximum.accumulate(result.trace) if len(result.trace) else result.trace
-    settled = model.settled(result.params, result.objective)
-    return replace(result, params=settled, objective=float(best[-1]), trace=best)
-
-
-def _answered(
+def _answer_block(
     model: LabelledModel, reading: SupervisedReading, answer: Answer, block: Block
 ) -> Any:
-    return answer(model, reading, label_use.rows(model, reading, block))
+    return answer(model, reading, label_predictions.rows(model, reading, block))
 
 
 def _log_probabilities(
-    model: LabelledModel, reading: SupervisedReading, found: label_use.Rows, source: str
+    model: LabelledModel, reading: SupervisedReading, found: label_predictions.Rows, source: str
 ) -> Array:
-    return label_use.log_probabilities(model, reading, found, source)
+    return label_predictions.log_probabilities(model, reading, found, source)
 
 
 def _decisions(
-    model: LabelledModel, reading: SupervisedReading, found: label_use.Rows, source: str
+    model: LabelledModel, reading: SupervisedReading, found: label_predictions.Rows, source: str
 ) -> Array:
-    return label_use.decisions(model, reading, found, source)
+    return label_predictions.decisions(model, reading, found, source)
 
 
-def _components(model: LabelledModel, reading: SupervisedReading, found: label_use.Rows) -> Array:
+def _components(
+    model: LabelledModel, reading: SupervisedReading, found: label_predictions.Rows
+) -> Array:
     return np.asarray(found.log_shares.argmax(axis=1))
 
 
 def _risks(
-    model: LabelledModel, reading: SupervisedReading, found: label_use.Rows
+    model: LabelledModel, reading: SupervisedReading, found: label_predictions.Rows
 ) -> dict[str, Array]:
-    out = label_use.risks(model, reading, found)
+    out = label_predictions.risks(model, reading, found)
     for name, source in (("chosen", "data"), ("chosen_latent", "latent")):
-        logs = label_use.log_probabilities(model, reading, found, source)
+        logs = label_predictions.log_probabilities(model, reading, found, source)
         out[name] = logs.argmax(axis=1)
     return out
 
 
 def _log_density(model: LabelledModel, reading: SupervisedReading, block: Block) -> Array:
-    return shaped(label_use.log_density(model, reading, block), block)
+    return match_dtype(label_predictions.log_density(model, reading, block), block)
 
 
 def _average(values: Array, weight: Any) -> float:

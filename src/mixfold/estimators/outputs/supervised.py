@@ -1,37 +1,35 @@
-"""Factor models with outputs: y in any form, the parts of a fit that they share, and scores."""
+"""What factor models with outputs share: criteria, scores, answers about rows with known y."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils import ClassifierTags, RegressorTags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Source
-from mixfold.engine.sources import open_source
-from mixfold.engine.sources.targets import OutputSource, sides_beside, split_target
-from mixfold.estimators.shell import constraints as rule
-from mixfold.estimators.shell.fitting import FITTING_RULES
+from mixfold.engine.schedules import Stepwise
+from mixfold.engine.sources.targets import OutputSource
+from mixfold.estimators.shell.fitting import learn_one_batch
 from mixfold.estimators.shell.latents import LatentEstimator
-from mixfold.estimators.shell.target_scores import target_score
-from mixfold.estimators.shell.targets import Target, learned
-from mixfold.families.factor import FactorFamily
+from mixfold.estimators.shell.targets import (
+    GivenTarget,
+    Target,
+    find_target,
+    read_target,
+    require_target,
+    score_predictions,
+    tag_target,
+)
 from mixfold.models.mixtures.mixture import Mixture, MixtureParams
-from mixfold.models.outputs import use
+from mixfold.models.outputs import joint_posterior
 from mixfold.models.outputs.model import SupervisedModel, SupervisedParams, SupervisedReading
 
-# rules of the parameters that every supervised fit has: they are neither extrapolated nor continued
-SUPERVISED_RULES: rule.Constraints = {
-    name: rules
-    for name, rules in FITTING_RULES.items()
-    if name not in ("acceleration", "warm_start")
-}
 STORED = (
     "_params", "_holes", "_target", "_total", "_labelled", "converged_", "stop_reason_", "n_iter_",
-    "n_passes_", "lower_bound_", "lower_bounds_", "events_", "_dtype", "_stream",
+    "n_passes_", "lower_bound_", "lower_bounds_", "events_", "_dtype", "_stream", "_schedule",
 )  # fmt: skip
 
 
@@ -45,104 +43,121 @@ def _has_likelihood(estimator: Any) -> bool:
     )
 
 
+def _can_stream(estimator: Any) -> bool:
+    """Whether these settings can learn batch by batch."""
+    reason = estimator._why_no_stream()
+    if not reason:
+        return True
+    raise AttributeError(f"{type(estimator).__name__} has no partial_fit with {reason}")
+
+
 class SupervisedEstimator(LatentEstimator):
     """Base of MixtureOfFactorModels, SupervisedPPCA and SupervisedMixtureOfPPCA.
 
-    Each of them has its own ``fit``, which finds y and opens the rows by the methods here, and
-    says which model is fitted (``_joint_model``), what its columns are (``_family``) and what y
-    may be (``_task``). Here is also what is asked of rows with known outputs.
+    Each of them has its own ``fit``, which learns what y is (``_target``) and how much of it is
+    known (``_labelled``), and says which model is fitted (``_joint_model``). Here is what is asked
+    of rows with known outputs.
     """
 
     _stored: ClassVar[tuple[str, ...]] = STORED
-    # each fit begins anew
-    warm_start = False
-
-    @property
-    @abstractmethod
-    def _task(self) -> str:
-        """'auto', or one of 'classification', 'multilabel', 'regression'."""
-
-    @abstractmethod
-    def _family(self) -> FactorFamily:
-        """Of the columns; ``expand=False``, since the outputs move with the latents."""
+    # what y may be: a parameter, or the same for all estimators of a class
+    task: str
+    # what y was, the share of rows that have it, and whether rows lack entries
+    _target: Target
+    # share of the rows whose outputs are known, by weight
+    _labelled: float
+    _holes: bool = False
+    _params: SupervisedParams
 
     @abstractmethod
     def _joint_model(self) -> SupervisedModel:
-        """The model of rows and outputs; ``_target`` and ``_labelled`` are known."""
+        """The model of rows and outputs; its family does not expand, as outputs move with latents.
+
+        What y is, and whether rows lack entries, is known.
+        """
 
     @abstractmethod
     def _canonical_joint(self) -> SupervisedParams:
         """The parameters in the latent coordinates in which all answers are given."""
 
     @abstractmethod
+    def _encode_outputs(self, y: Any) -> Array:
+        """``Block.y`` of y as in a fit."""
+
+    @abstractmethod
     def predict(self, X: Any) -> Any:
         """Outputs of the rows, in the form in which y was given."""
 
-    def _encode_outputs(self, encoded: Array) -> Array:
-        """``Block.y`` of encoded targets (``Target.encoded``)."""
-        return encoded
-
     def _model(self, n_features: int) -> Mixture:
         """The mixture that is left where outputs are not looked at."""
-        return Mixture(self._size, self._family())
-
-    # ------------------------------------------------ parts of a fit
-
-    def _find_target(
-        self, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Any, Array | None, list[str] | None]:
-        """Where y and the weights are: values, weights, and columns that are left for features.
-
-        y may be given, name a column of X, or stand in a source; the columns are None if y is not
-        one of them.
-        """
-        weights, columns = _read_weights(X, sample_weight), None
-        if isinstance(y, str):
-            y, columns = split_target(X, y, sample_weight)
-        elif isinstance(X, Source):
-            beside = sides_beside(X)
-            y, weights = beside.y if y is None else y, beside.weight
-        return self._require_target(y), weights, columns
-
-    def _require_target(self, y: Any) -> Any:
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y "
-                "is None; rows without a label are marked in y (-1, or NaN)"
-            )
-        return y
-
-    def _learn_target(self, y: Any, weights: Array | None) -> Array:
-        """Learn what y is (``_target``), and the share of rows that have it; y encoded."""
-        self._target, encoded = learned(y, self._task, weights)
-        weights = weights_or_ones(weights, len(encoded))
-        known = encoded >= 0 if encoded.ndim == 1 else ~np.isnan(encoded).all(axis=1)
-        self._labelled = float(weights @ known / weights.sum())
-        return encoded
-
-    def _open_with_outputs(
-        self, X: Any, outputs: Array, columns: list[str] | None, sample_weight: Any
-    ) -> Source:
-        """The rows of a fit, whose ``Block.y`` are the outputs."""
-        if columns is not None:
-            X = open_source(X, columns=columns, weight=sample_weight, y=outputs)
-            return self._open(X, reset=True, min_rows=2)
-        if isinstance(X, Source):
-            source = self._open(X, reset=True, weight=sample_weight, min_rows=2)
-            return OutputSource(source, outputs)
-        return self._open(X, reset=True, weight=sample_weight, y=outputs, min_rows=2)
+        model = self._joint_model()
+        return Mixture(model.n_components, model.family)
 
     @property
     def _tolerance(self) -> float:
         """``tol`` per labelled row: what labels gain must be seen beside what all columns gain."""
         return float(self.tol) * (self._labelled or 1.0)
 
+    # ------------------------------------------------ streams
+
+    @available_if(_can_stream)
+    def partial_fit(
+        self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Learn from one more batch (stepwise EM); the first one makes the start.
+
+        Parameters
+        ----------
+        X : as in ``fit``
+            Batches may have any size after the first, which needs more rows than there are
+            factors and components; make it a typical one. What y is (its classes, its columns,
+            their units) is learned from the first batch.
+        y : as in ``fit``
+            After the first batch None if nothing is known of the rows.
+        classes : array-like, optional
+            All classes that may come; needed in the first call unless its rows have all of them.
+        sample_weight : as in ``fit``
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        given = find_target(X, y, sample_weight)
+        first = not hasattr(self, "_schedule")
+        if first:
+            source = self._fit_rows(given, classes, first_batch=True)
+        else:
+            names = "n_components, n_factors or what y is coded by"
+            self._check_same_stream(self._model(self._n_columns), names)
+            outputs = None if given.y is None else self._learn_batch_target(given)
+            source = given.open(self, outputs, reset=False)
+        model = self._joint_model().for_stream()
+        schedule = Stepwise() if first else self._schedule
+        # a prior of the parameters counts once, against the weight of all rows so far
+        learned = learn_one_batch(self, model, source, schedule, total_weight=None)
+        if learned is not None:
+            self._publish_batch(learned)
+        return self
+
+    @abstractmethod
+    def _fit_rows(
+        self, given: GivenTarget, classes: Any = None, first_batch: bool = False
+    ) -> Source:
+        """Fit the rows and publish; a first batch gets few steps. Returns the opened rows."""
+
+    def _why_no_stream(self) -> str:
+        """The settings whose steps cannot be made batch by batch, and why; empty if they can."""
+        return ""
+
+    def _learn_batch_target(self, given: GivenTarget) -> Array:
+        """``Block.y`` of a batch after the first."""
+        return self._encode_outputs(given.y)
+
     # ------------------------------------------------ asking
 
-    _params: SupervisedParams
-
     def _canonical(self) -> MixtureParams:
-        return use.of_inputs(self._canonical_joint())
+        return joint_posterior.take_columns(self._canonical_joint())
 
     def _joint_reading(self) -> tuple[Any, SupervisedReading]:
         """The model of rows and outputs, ready to answer."""
@@ -150,19 +165,14 @@ class SupervisedEstimator(LatentEstimator):
         model = self._joint_model()
         return model, model.prepare(self._canonical_joint())
 
-    def _map_rows_with_outputs(self, X: Any, task: Any, y: Any = None) -> list[Any]:
+    def _rows_with_outputs(self, X: Any, task: Any, y: Any = None) -> list[Any]:
         """``task(block)`` of each block of X, whose ``y`` are the outputs that are known."""
         check_is_fitted(self)
-        y = self._resolve_target(X, y)
-        outputs = None if y is None else self._encode_outputs(self._target.encoded(y))
-        source = self._open(X, reset=False, y=None if isinstance(X, Source) else outputs)
-        if isinstance(X, Source) and outputs is not None:
-            source = OutputSource(source, outputs)
-        return list(self._executor(source).map_rows(task, source))
-
-    def _resolve_target(self, X: Any, y: Any) -> Any:
-        """y, which may be the name of a column of X."""
-        return split_target(X, y)[0] if isinstance(y, str) else y
+        y = read_target(X, y)
+        outputs = None if y is None else self._encode_outputs(y)
+        if outputs is not None and isinstance(X, Source):
+            X, outputs = OutputSource(X, outputs), None
+        return list(self._rows(X, task, y=outputs))
 
     @abstractmethod
     def score_samples(self, X: Any, y: Any = None) -> Array:
@@ -174,8 +184,8 @@ class SupervisedEstimator(LatentEstimator):
         What is unknown of y, as in ``fit``, does not count.
         """
         check_is_fitted(self)
-        y = self._resolve_target(X, self._require_target(y))
-        return target_score(self._target, y, self.predict(X), sample_weight)
+        y = read_target(X, require_target(self, y))
+        return score_predictions(self._target, y, self.predict(X), sample_weight)
 
     @property
     def _is_likelihood(self) -> bool:
@@ -214,33 +224,10 @@ class SupervisedEstimator(LatentEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        task = (
-            self._target.task if self._task == "auto" and hasattr(self, "_target") else self._task
-        )
-        tags.target_tags.required = True
-        tags.target_tags.multi_output = task in ("multilabel", "regression", "auto")
-        tags.classifier_tags = ClassifierTags(multi_label=task == "multilabel")
-        tags.regressor_tags = RegressorTags()
-        # what an estimator will be that is yet to see y, nobody knows
-        kinds = {"auto": None, "regression": "regressor"}
-        tags.estimator_type = kinds.get(task, "classifier")
-        return tags
+        learned = self._target.task if hasattr(self, "_target") else "auto"
+        return tag_target(tags, learned if self.task == "auto" else self.task)
 
     def _check_state(self) -> None:
         if not isinstance(self._target, Target) or not self._fits(self._model(self._n_columns)):
             raise ValueError("parameters of another shape than the settings declare")
         self._publish_params()
-
-
-def weights_or_ones(weights: Array | None, n_rows: int) -> Array:
-    """Weights of the rows; those of another length are refused later, when both are opened."""
-    return np.ones(n_rows) if weights is None or len(weights) != n_rows else weights
-
-
-def _read_weights(X: Any, weight: Any) -> Array | None:
-    """Weights of the rows as an array, as far as they can be read; the source will check them."""
-    if weight is None:
-        return None
-    values = np.asarray(split_target(X, weight)[0] if isinstance(weight, str) else weight)
-    usable = values.ndim == 1 and values.dtype.kind in "fiub"
-    return values.astype(float) if usable and (values >= 0).all() else None

@@ -1,8 +1,9 @@
-"""Factor models with Gaussian outputs: how y becomes outputs, the model, and what is predicted."""
+"""Factor models with Gaussian outputs: their model, and what is predicted."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -12,24 +13,31 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block, Event
 from mixfold.engine.sources import open_source
-from mixfold.estimators.outputs.supervised import (
-    SUPERVISED_RULES,
-    SupervisedEstimator,
-    weights_or_ones,
-)
+from mixfold.estimators.outputs.supervised import SupervisedEstimator
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import predictions
 from mixfold.estimators.shell.base import DegenerateWarning, warn
-from mixfold.estimators.shell.output_coding import Coding, class_coding, number_coding
-from mixfold.estimators.shell.predictions import shaped
-from mixfold.estimators.shell.targets import TASKS
+from mixfold.estimators.shell.output_coding import Coding, OutputSet, learn_output_set
+from mixfold.estimators.shell.predictions import match_dtype
+from mixfold.estimators.shell.targets import (
+    TASKS,
+    GivenTarget,
+    known_share,
+    read_target,
+    require_target,
+)
 from mixfold.families.factor import FactorFamily, IsotropicNoise
-from mixfold.math.softmax import choose, normalise
-from mixfold.models.outputs import gaussian_use, use
-from mixfold.models.outputs.gaussian_model import GaussianModel
-from mixfold.models.outputs.gaussian_outputs import GaussianOutputs
+from mixfold.math.softmax import choose, log_shares, normalise
+from mixfold.models.factors.factor_starts import FactorStart
+from mixfold.models.outputs import gaussian_predictions, joint_posterior
+from mixfold.models.outputs.gaussian_outputs import GaussianOutputParams, GaussianOutputs
 from mixfold.models.outputs.gaussian_starts import GaussianStart
-from mixfold.models.outputs.model import SupervisedModel, SupervisedParams, SupervisedReading
+from mixfold.models.outputs.model import (
+    GaussianModel,
+    SupervisedModel,
+    SupervisedParams,
+    SupervisedReading,
+)
 
 _NO_OUTPUT_NOISE = (
     "the noise of the outputs reached its floor: the factors explain them wholly; use fewer "
@@ -53,7 +61,6 @@ class GaussianOutputEstimator(SupervisedEstimator):
     """Base of SupervisedPPCA and SupervisedMixtureOfPPCA, which have a ``fit`` each."""
 
     _constraints: ClassVar[rule.Constraints] = {
-        **SUPERVISED_RULES,
         "n_components": (rule.integer(1),),
         "task": (rule.one_of(TASKS),),
         "output_noise": (rule.one_of(["shared", "each"]), rule.number(0, open_end=True)),
@@ -61,84 +68,68 @@ class GaussianOutputEstimator(SupervisedEstimator):
         "output_weight": (rule.number(0, open_end=True),),
         "coding": (rule.one_of(["contrast", "one-of-c"]),),
         "standardize": (rule.one_of(["auto"]), rule.boolean()),
-        "noise_floor": (rule.number(0),),
-        "n_init": (rule.integer(1),),
-        "acceleration": (rule.nothing(), rule.one_of(["auto", "squarem"])),
     }
-    _stored: ClassVar[tuple[str, ...]] = (*SupervisedEstimator._stored, "_coding")
+    _stored: ClassVar[tuple[str, ...]] = (*SupervisedEstimator._stored, "_coding", "_known_weight")
 
     # the least noise of the outputs, of their mean variance
     _output_floor: ClassVar[float] = 1e-10
+    # how y is coded, and the weight of the rows of a stream of which it is known
     _coding: Coding
-
-    @property
-    def _task(self) -> str:
-        return str(self.task)
-
-    @property
-    @abstractmethod
-    def _n_factors(self) -> int:
-        """Latent dimension d."""
+    _known_weight: float
 
     @abstractmethod
-    def _start(self) -> GaussianStart:
-        """What the first parameters are made of."""
-
-    # ------------------------------------------------ parts of a fit
-
-    def _learn_outputs(self, y: Any, weights: Array | None) -> Array:
-        """Learn what y is and how it is coded; the outputs (n, L), NaN where unknown."""
-        encoded = self._learn_target(y, weights)
-        weights = weights_or_ones(weights, len(encoded))
-        if self._target.task == "classification":
-            n_classes, plain = len(self._target.classes), self.coding == "one-of-c"
-            self._coding = class_coding(encoded, weights, n_classes, plain)
-        else:
-            standardize = self.standardize
-            if standardize == "auto":
-                standardize = self._target.task == "regression"
-            self._coding = number_coding(encoded, weights, bool(standardize))
-        return self._encode_outputs(encoded)
-
-    def _encode_outputs(self, encoded: Array) -> Array:
-        if self._target.task != "classification":
-            return np.asarray((encoded - self._coding.center) / self._coding.scale)
-        return np.where((encoded >= 0)[:, None], self._coding.codes[encoded], np.nan)
-
     def _joint_model(self) -> GaussianModel:
-        return GaussianModel(self._size, self._family(), self._output_view(), start=self._start())
+        """The model of rows and outputs, by ``make_gaussian_model``."""
 
-    def _family(self) -> FactorFamily:
-        return FactorFamily(
-            floor=max(float(self.noise_floor), 1e-14),
-            factors=(self._n_factors,),
-            noise=IsotropicNoise(held=self.input_noise is not None),
-            holes=getattr(self, "_holes", False),
-            expand=False,
-        )
+    def _encode_outputs(self, y: Any) -> Array:
+        return OutputSet(self._target, self._coding).encode(y)
 
-    def _output_view(self) -> GaussianOutputs:
-        """The outputs in the model, by the parameters and what is known of y."""
-        learned = isinstance(self.output_noise, str)
-        return GaussianOutputs(
-            weight=float(self.output_weight),
-            each=self.output_noise == "each",
-            fixed_noise=None if learned else float(self.output_noise),
-            floor=self._output_floor * (float(self._coding.variances.mean()) or 1.0),
-            n_outputs=len(self._coding.means),
-            units=None if self._target.task == "classification" else tuple(self._coding.scale),
-        )
+    # ------------------------------------------------ y of a fit
 
-    @property
-    def _given_input_noise(self) -> float | None:
-        return None if self.input_noise is None else float(self.input_noise)
+    def _learn_outputs(self, given: GivenTarget, classes: Any = None) -> Array:
+        """Learn what y is and how it is coded; the outputs (n, L), NaN where unknown.
 
-    def _warn_if_no_output_noise(self) -> None:
+        A warm start goes on with the parameters of the last fit, in the units of this y.
+        """
+        last = OutputSet(self._target, self._coding) if hasattr(self, "_params") else None
+        weights = given.read_weights()
+        learned, outputs = learn_output_set(
+            require_target(self, given.y), self.task, weights, self.standardize,
+            plain_codes=self.coding == "one-of-c", classes=classes,
+        )  # fmt: skip
+        self._target, self._coding = learned.target, learned.coding
+        self._labelled = known_share(outputs, weights)
+        self._known_weight = learned.count_known(outputs, weights)
+        if self.warm_start and last is not None:
+            self._take_over(last)
+        return outputs
+
+    def _take_over(self, last: OutputSet) -> None:
+        """Parameters of the last fit in the units of the new y; forgotten if y is another."""
+        old, new = last.coding, self._coding
+        if not last.target.is_same(self._target) or not np.array_equal(old.codes, new.codes):
+            del self._params
+            return
+        ratio, shift = old.scale / new.scale, (old.center - new.center) / new.scale
+        if (ratio != 1).any() or shift.any():
+            outputs = self._joint_model().outputs.rescaled(self._params.outputs, ratio, shift)
+            self._params = replace(self._params, outputs=outputs)
+
+    def _learn_batch_target(self, given: GivenTarget) -> Array:
+        now, weights = OutputSet(self._target, self._coding), given.read_weights()
+        encoded = self._target.encode(given.y)
+        self._coding = now.follow(encoded, weights, self._known_weight).coding
+        self._known_weight += now.count_known(encoded, weights)
+        return now.code(encoded)
+
+    # ------------------------------------------------ what a fit publishes
+
+    def _warn_if_no_output_noise(self, model: GaussianModel) -> None:
         """Tell, by an event and a warning, if the factors explain the outputs wholly."""
-        noise, floor = self._params.outputs.noise, self._output_view().floor
+        noise, floor = self._params.outputs.noise, model.outputs.floor
         if isinstance(self.output_noise, str) and (noise <= floor * (1 + 1e-9)).any():
             self.events_.append(Event("floor", _NO_OUTPUT_NOISE, self.n_iter_))
-            if self._size == 1:  # components that have one class each are what one hopes for
+            if model.n_components == 1:  # components with one class each are what one hopes for
                 warn(f"{_NO_OUTPUT_NOISE}; see events_", DegenerateWarning)
 
     def _publish_target(self) -> None:
@@ -147,9 +138,9 @@ class GaussianOutputEstimator(SupervisedEstimator):
             self.classes_ = self._target.classes
         self.n_outputs_ = self._target.n_outputs
 
-    def _output_parameters(self) -> tuple[Array, Array, Array]:
+    def _output_parameters(self, outputs: GaussianOutputParams) -> tuple[Array, Array, Array]:
         """Loadings (K, L, d), means and noise (K, L): numbers in their units, classes as coded."""
-        outputs, coding = self._canonical_joint().outputs, self._coding
+        coding = self._coding
         scale = coding.scale if self._target.task != "classification" else np.ones(1)
         shift = coding.center if self._target.task != "classification" else np.zeros(1)
         scales = np.broadcast_to(scale, outputs.means.shape)
@@ -162,7 +153,7 @@ class GaussianOutputEstimator(SupervisedEstimator):
     # ------------------------------------------------ asking
 
     def _canonical_joint(self) -> SupervisedParams:
-        return use.canonical(self._joint_model(), self._params)
+        return joint_posterior.canonical(self._joint_model(), self._params)
 
     @property
     def _is_likelihood(self) -> bool:
@@ -173,12 +164,12 @@ class GaussianOutputEstimator(SupervisedEstimator):
         if y is None:
             return self._ask(X, predictions.log_density)
         task = partial(_log_density, *self._joint_reading())
-        return np.concatenate(self._map_rows_with_outputs(X, task, y))
+        return np.concatenate(self._rows_with_outputs(X, task, y))
 
     def _predictive(self, X: Any, answer: Any, y: Any = None) -> list[Any]:
         """``answer`` of what is predicted of each block of X."""
-        task = partial(_answered, answer, *self._joint_reading())
-        return self._map_rows_with_outputs(X, task, y)
+        task = partial(_answer_block, answer, *self._joint_reading())
+        return self._rows_with_outputs(X, task, y)
 
     def predict(
         self, X: Any, return_std: bool = False, return_cov: bool = False, y: Any = None
@@ -204,7 +195,7 @@ class GaussianOutputEstimator(SupervisedEstimator):
         """
         check_is_fitted(self)
         if not (return_std or return_cov):
-            return self._target.decoded(self._predicted(X, y))
+            return self._target.decode(self._predict_codes(X, y))
         if self._target.task != "regression":
             raise ValueError(
                 "return_std and return_cov are for regression; predict_proba tells how sure a "
@@ -214,33 +205,36 @@ class GaussianOutputEstimator(SupervisedEstimator):
         mean, spread = (np.concatenate(part) for part in zip(*self._predictive(X, answer, y),
                                                              strict=True))  # fmt: skip
         scale, flat = self._coding.scale, self._target.flat
-        mean = self._target.decoded(self._unscaled(mean))
+        mean = self._target.decode(self._unscale_outputs(mean))
         if return_std:
-            return mean, self._target.decoded(spread * scale)
+            return mean, self._target.decode(spread * scale)
         spread = spread * np.outer(scale, scale)
         return mean, spread[:, 0, 0] if flat else spread
 
-    def _unscaled(self, outputs: Array) -> Array:
+    def _unscale_outputs(self, outputs: Array) -> Array:
         out = outputs * self._coding.scale + self._coding.center
         return np.where(self._coding.seen, out, np.nan)
 
-    def _predicted(self, X: Any, y: Any = None) -> Array:
+    def _predict_codes(self, X: Any, y: Any = None) -> Array:
         if self._target.task == "regression":
-            return self._unscaled(np.concatenate(self._predictive(X, _expected, y)))
+            return self._unscale_outputs(np.concatenate(self._predictive(X, _expected_outputs, y)))
+        found: Array
         if self._target.task == "classification":
             found = self._class_scores(X, y).argmax(axis=1)
         else:
             found = (self._label_probabilities(X, y) > 0.5).astype(np.int64)
         if y is None:
             return found
-        known = self._target.encoded(self._resolve_target(X, y))
+        known = self._target.encode(read_target(X, y))
         return np.where(known >= 0, known, found).astype(np.int64)  # (NaN is not >= 0)
 
     def _class_scores(self, X: Any, y: Any = None) -> Array:
         """ln P(class | row) (n, C)."""
         coding = self._coding
         # outputs are codes: each is as frequent as its class, not as a normal has it
-        prior = np.log(coding.prior) - gaussian_use.prior_densities(
+        # (a class that a stream has not shown yet has no rows)
+        frequency = np.maximum(coding.prior, np.finfo(float).tiny)
+        prior = np.log(frequency) - gaussian_predictions.prior_densities(
             self._canonical_joint(), coding.codes
         )
         answer = partial(_class_log_probabilities, coding.codes, prior)
@@ -280,7 +274,9 @@ class GaussianOutputEstimator(SupervisedEstimator):
         """
         check_is_fitted(self)
         if self._target.task == "multilabel":
-            return self._unscaled(np.concatenate(self._predictive(X, _expected))) - 0.5
+            return (
+                self._unscale_outputs(np.concatenate(self._predictive(X, _expected_outputs))) - 0.5
+            )
         scores = self._class_scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
@@ -301,48 +297,85 @@ class GaussianOutputEstimator(SupervisedEstimator):
         """
         rng = self._generator(n_samples, random_state)
         model = self._model(self._n_columns)
-        X = model.sample(use.of_inputs(self._params), n_samples, rng)[0].astype(self._dtype)
+        X = model.sample(joint_posterior.take_columns(self._params), n_samples, rng)[0].astype(
+            self._dtype
+        )
         source = open_source(X)
         task = self._target.task
         if task == "classification":
             chosen = choose(np.exp(self._class_scores(source)), rng.random(n_samples))
-            return X, self._target.decoded(chosen)
+            return X, self._target.decode(chosen)
         if task == "multilabel":
             chances = self._label_probabilities(source)
-            return X, self._target.decoded((rng.random(chances.shape) < chances).astype(np.int64))
+            return X, self._target.decode((rng.random(chances.shape) < chances).astype(np.int64))
         parts = self._predictive(source, _with_covariance)
         mean, spread = (np.concatenate(part) for part in zip(*parts, strict=True))
         normals = rng.normal(size=mean.shape)
         drawn = mean + (np.linalg.cholesky(spread) @ normals[..., None])[..., 0]
-        return X, self._target.decoded(self._unscaled(drawn))
+        return X, self._target.decode(self._unscale_outputs(drawn))
+
+
+def make_gaussian_model(
+    estimator: GaussianOutputEstimator,
+    n_components: int,
+    n_factors: int,
+    first_shares: FactorStart | None = None,
+) -> GaussianModel:
+    """The model of an estimator, by its parameters and by what it knows of y and of the rows.
+
+    ``first_shares`` is the rule by which rows are shared among several components at first.
+    """
+    coding, learned = estimator._coding, isinstance(estimator.output_noise, str)
+    input_noise = None if estimator.input_noise is None else float(estimator.input_noise)
+    family = FactorFamily(
+        floor=max(float(estimator.noise_floor), 1e-14),
+        factors=(n_factors,),
+        noise=IsotropicNoise(held=input_noise is not None),
+        has_missing=estimator._holes,
+        expand=False,
+    )
+    outputs = GaussianOutputs(
+        weight=float(estimator.output_weight),
+        each=estimator.output_noise == "each",
+        fixed_noise=None if learned else float(estimator.output_noise),
+        floor=estimator._output_floor * (float(coding.variances.mean()) or 1.0),
+        n_outputs=len(coding.means),
+        units=None if estimator._target.task == "classification" else tuple(coding.scale),
+    )
+    start = GaussianStart(coding.means, coding.variances, input_noise, rule=first_shares)
+    return GaussianModel(n_components, family, outputs, start=start)
 
 
 def _log_density(model: SupervisedModel, reading: SupervisedReading, block: Block) -> Array:
-    return shaped(normalise(use.with_outputs(model, reading, block).log_joint)[0], block)
+    return match_dtype(
+        normalise(joint_posterior.infer_with_outputs(model, reading, block).log_joint)[0], block
+    )
 
 
-def _answered(answer: Any, model: SupervisedModel, reading: SupervisedReading, block: Block) -> Any:
-    return answer(gaussian_use.predictive(model, reading, block), block)
+def _answer_block(
+    answer: Any, model: SupervisedModel, reading: SupervisedReading, block: Block
+) -> Any:
+    return answer(gaussian_predictions.predictive(model, reading, block), block)
 
 
-def _expected(rows: gaussian_use.Predictive, block: Block) -> Array:
-    return shaped(rows.expected, block)
+def _expected_outputs(rows: gaussian_predictions.Predictive, block: Block) -> Array:
+    return match_dtype(rows.expected, block)
 
 
-def _with_spread(rows: gaussian_use.Predictive, block: Block) -> tuple[Array, Array]:
-    return shaped(rows.expected, block), shaped(np.sqrt(rows.variances()), block)
+def _with_spread(rows: gaussian_predictions.Predictive, block: Block) -> tuple[Array, Array]:
+    return match_dtype(rows.expected, block), match_dtype(np.sqrt(rows.variances()), block)
 
 
-def _with_covariance(rows: gaussian_use.Predictive, block: Block) -> tuple[Array, Array]:
-    return shaped(rows.expected, block), shaped(rows.covariances(), block)
+def _with_covariance(rows: gaussian_predictions.Predictive, block: Block) -> tuple[Array, Array]:
+    return match_dtype(rows.expected, block), match_dtype(rows.covariances(), block)
 
 
-def _above(level: Array, rows: gaussian_use.Predictive, block: Block) -> Array:
-    return shaped(rows.above(level), block)
+def _above(level: Array, rows: gaussian_predictions.Predictive, block: Block) -> Array:
+    return match_dtype(rows.above(level), block)
 
 
 def _class_log_probabilities(
-    codes: Array, prior: Array, rows: gaussian_use.Predictive, block: Block
+    codes: Array, prior: Array, rows: gaussian_predictions.Predictive, block: Block
 ) -> Array:
-    scores = gaussian_use.code_densities(rows, codes) + prior
-    return np.asarray(scores - normalise(scores)[0][:, None])
+    scores = gaussian_predictions.code_densities(rows, codes) + prior
+    return log_shares(scores)

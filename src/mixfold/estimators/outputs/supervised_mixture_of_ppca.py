@@ -7,20 +7,33 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils._set_output import _get_output_config
 
-from mixfold.contracts import Array, Block
-from mixfold.engine.acceleration import ACCELERATIONS
+from mixfold.contracts import Array, Block, Source
 from mixfold.engine.loop import Plan
-from mixfold.estimators.outputs.supervised_gaussian import GaussianOutputEstimator
+from mixfold.estimators.outputs.supervised_gaussian import (
+    GaussianOutputEstimator,
+    make_gaussian_model,
+)
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import latents, predictions
-from mixfold.estimators.shell.predictions import shaped
+from mixfold.estimators.shell.base import restore_on_error
+from mixfold.estimators.shell.fitting import (
+    FIRST_BATCH_STEPS,
+    acceleration_named,
+    check_enough_rows,
+    publish_convergence,
+    run_fit,
+    survey_rows,
+    warn_about_empty_rows,
+    warn_about_fit,
+)
+from mixfold.estimators.shell.predictions import match_dtype
+from mixfold.estimators.shell.targets import GivenTarget, find_target
 from mixfold.math.low_rank import low_rank
 from mixfold.math.softmax import normalise
 from mixfold.models.factors import factor_use
 from mixfold.models.factors.factor_starts import FACTOR_STARTS
-from mixfold.models.outputs import use
-from mixfold.models.outputs.gaussian_starts import GaussianStart
-from mixfold.models.outputs.model import SupervisedModel, SupervisedReading
+from mixfold.models.outputs import joint_posterior
+from mixfold.models.outputs.model import GaussianModel, SupervisedModel, SupervisedReading
 
 
 class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
@@ -55,32 +68,39 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
     standardize : bool or 'auto', default='auto'
         Whether outputs are divided by their standard deviations; 'auto' for regression.
     tol : float, default=1e-4
-        The fit ends when the gain of all steps to come is projected to be less, in log-likelihood
-        per labelled row.
+        The fit stops when the total gain still to come, extrapolated from the recent rate of
+        convergence, is below ``tol``. The gain is that of the log-likelihood per labelled row.
     noise_floor : float, default=1e-6
-        Smallest noise variance of the columns, relative to their mean variance.
+        Smallest noise variance, relative to the variance of the data. The noise is that of the
+        columns; the variance of the data is the mean over them.
     max_iter : int, default=1000
-        Iterations.
+        Largest number of iterations. Each start has this limit.
     n_init : int, default=1
         Starts that are followed to the end; the best is kept.
     init_params : {'kmeans', 'subspaces', 'k-means++', 'random_from_data'}, default='kmeans'
-        How rows are shared among the components at first, as in :class:`MixtureOfPPCA`.
+        How rows are first shared among the components. The choices are those of
+        :class:`MixtureOfPPCA`.
     random_state : int, RandomState, Generator or None, default=None
         Seed; the same seed gives the same result for any number of threads or workers.
+    warm_start : bool, default=False
+        Start the next fit from the last one. Its y must have the same classes or columns.
     verbose : int, default=0
-        1 reports progress, 2 every iteration.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
-    acceleration : {'auto', 'squarem'} or None, default='auto'
-        How EM is sped up; None is plain (parameter-expanded) EM. The likelihood never falls.
+    acceleration : {'auto', 'quasi-newton', 'squarem'} or None, default='auto'
+        Extrapolation between steps, kept only where the objective rises; None makes plain steps.
+        The plain steps are those of parameter-expanded EM.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the rows are visited.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None
-        File in which the fit is kept and from which it goes on if interrupted.
+        File to which a long fit writes its state now and then; the same call made again after an
+        interruption goes on from it and ends in the same result.
 
     Attributes
     ----------
@@ -152,6 +172,7 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
         n_init: int = 1,
         init_params: str = "kmeans",
         random_state: Any = None,
+        warm_start: bool = False,
         verbose: int = 0,
         verbose_interval: int = 10,
         acceleration: str | None = "auto",
@@ -174,6 +195,7 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
         self.n_init = n_init
         self.init_params = init_params
         self.random_state = random_state
+        self.warm_start = warm_start
         self.verbose = verbose
         self.verbose_interval = verbose_interval
         self.acceleration = acceleration
@@ -204,19 +226,47 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
         self
         """
         self._check_parameters()
-        target, weights, columns = self._find_target(X, y, sample_weight)
-        outputs = self._learn_outputs(target, weights)
-        source = self._open_with_outputs(X, outputs, columns, sample_weight)
-        executor, seed, pilot = self._survey(source)
-        model: Any = self._joint_model()
-        result = self._climbed(model, source, executor, pilot, self._plan(seed))
-        self._keep(result, source, seed, quiet=True)
-        self._warn_if_no_output_noise()
-        self._tell(result)
+        with restore_on_error(self):  # what y is, is learned before X is opened
+            self._fit_rows(find_target(X, y, sample_weight))
         return self
 
-    def _check_rows(self, n_rows: int) -> None:
-        super()._check_rows(n_rows)
+    def _fit_rows(
+        self, given: GivenTarget, classes: Any = None, first_batch: bool = False
+    ) -> Source:
+        """Fit the rows and publish; for ``fit`` and the first batch of ``partial_fit``."""
+        # y, wherever it is, as outputs (n, L) of the model: NaN where unknown
+        outputs = self._learn_outputs(given, classes)
+
+        # the rows beside their outputs, the model, and its steps
+        source = given.open(self, outputs, min_rows=2)
+        survey = survey_rows(self, source, self.n_components)
+        self._holes = survey.has_missing
+        self._check_sizes(survey.pilot.total_rows)
+        model: Any = self._joint_model()
+        start = FACTOR_STARTS[self.init_params](int(self.n_factors))
+        plan = Plan(
+            tol=self._tolerance,
+            max_iter=min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter,
+            n_init=self.n_init,
+            n_candidates=1 if self.n_components == 1 else start.n_candidates,
+            acceleration=acceleration_named(self.acceleration),
+            time_budget=self.time_budget,
+            seed=survey.seed,
+        )
+        result = run_fit(self, model, survey, plan, self._warm_start(model, survey))
+
+        self._store_density_fit(result, survey)
+        self._publish_params()
+        publish_convergence(self, result)
+        warn_about_empty_rows(result)
+        if not first_batch:  # a first batch need not converge: others follow
+            self._warn_if_no_output_noise(model)
+            warn_about_fit(result, self.max_iter)
+        return source
+
+    def _check_sizes(self, n_rows: int) -> None:
+        """Refuse more components or factors than the data allow."""
+        check_enough_rows(n_rows, self.n_components)
         if self.n_factors > self.n_features_in_ or self.n_factors >= n_rows:
             raise ValueError(
                 f"n_factors={self.n_factors} must be at most the number of columns, n_features = "
@@ -224,26 +274,9 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
                 f"n_samples = {n_rows}; lower n_factors"
             )
 
-    @property
-    def _n_factors(self) -> int:
-        return int(self.n_factors)
-
-    def _start(self) -> GaussianStart:
-        rule = FACTOR_STARTS[self.init_params](self._n_factors)
-        coding = self._coding
-        return GaussianStart(coding.means, coding.variances, self._given_input_noise, rule=rule)
-
-    def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
-        rule = FACTOR_STARTS[self.init_params](self._n_factors)
-        return Plan(
-            tol=self._tolerance,
-            max_iter=self.max_iter if max_iter is None else max_iter,
-            n_init=self.n_init,
-            n_candidates=1 if self.n_components == 1 else rule.n_candidates,
-            acceleration=None if self.acceleration is None else ACCELERATIONS["squarem"],
-            time_budget=self.time_budget,
-            seed=seed,
-        )
+    def _joint_model(self) -> GaussianModel:
+        d = int(self.n_factors)
+        return make_gaussian_model(self, self.n_components, d, FACTOR_STARTS[self.init_params](d))
 
     def _fits(self, model: Any) -> bool:
         shape = (self.n_components, self.n_features_in_, self.n_factors)
@@ -254,7 +287,7 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
         )
 
     def _publish_params(self) -> None:
-        params = self._canonical()
+        params = self._canonical_joint()
         components = params.components
         scale = components.frame.scale
         self.weights_ = params.weights.astype(self._dtype)
@@ -263,7 +296,8 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
         self.noise_variance_ = (components.noise * scale**2)[:, 0].astype(self._dtype)
         parts = low_rank(components.loadings, components.noise)
         self.latent_covariances_ = parts.covariances.astype(self._dtype)
-        self.output_loadings_, self.output_mean_, output_noise = self._output_parameters()
+        found = self._output_parameters(params.outputs)
+        self.output_loadings_, self.output_mean_, output_noise = found
         self.output_noise_variance_ = output_noise[0]  # all components have the same
         self._publish_target()
 
@@ -299,11 +333,11 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
                 "call set_output(transform='default') first"
             )
         if y is None:
-            answer = latents.per_component if per_component else latents.expected
-            return np.concatenate(self._inferred(X, answer))
+            answer = latents.per_component if per_component else latents.expected_latents
+            return np.concatenate(self._infer_blocks(X, answer))
         model, reading = self._joint_reading()
         task = _Latents(model, reading, per_component)
-        return np.concatenate(self._map_rows_with_outputs(X, task, y))
+        return np.concatenate(self._rows_with_outputs(X, task, y))
 
     def inverse_transform(self, Z: Any) -> Array:
         """Rows expected at given factors: the average over the components by their weights."""
@@ -322,8 +356,8 @@ class _Latents:
         self.model, self.reading, self.per_component = model, reading, per_component
 
     def __call__(self, block: Block) -> Array:
-        seen = use.with_outputs(self.model, self.reading, block)
+        seen = joint_posterior.infer_with_outputs(self.model, self.reading, block)
         if self.per_component:
-            return shaped(seen.latent.means, block)
+            return match_dtype(seen.latent.means, block)
         _, resp = normalise(seen.log_joint)
-        return shaped((resp[..., None] * seen.latent.means).sum(axis=1), block)
+        return match_dtype((resp[..., None] * seen.latent.means).sum(axis=1), block)

@@ -3,43 +3,68 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
-from mixfold.contracts import Array, Block, Event, Executor, Source
-from mixfold.engine.acceleration import ACCELERATIONS
-from mixfold.engine.executors.features import FeatureExecutor
+from mixfold.contracts import Array, Block, Event, Source
 from mixfold.engine.loop import Plan
 from mixfold.engine.random import seed_from
-from mixfold.estimators.outputs.kernel_features import (
-    FEATURE_RULES,
-    KernelFeatures,
-    check_complete,
-    check_stored_map,
-    has_columns,
-    is_precomputed,
-    keep_in_memory,
-    map_rows,
-    uses_kernel,
+from mixfold.estimators.outputs.supervised_gaussian import (
+    GaussianOutputEstimator,
+    make_gaussian_model,
 )
-from mixfold.estimators.outputs.supervised import weights_or_ones
-from mixfold.estimators.outputs.supervised_gaussian import GaussianOutputEstimator
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import latents
-from mixfold.estimators.shell.predictions import shaped
+from mixfold.estimators.shell.base import restore_on_error
+from mixfold.estimators.shell.fitting import (
+    FIRST_BATCH_STEPS,
+    acceleration_named,
+    publish_convergence,
+    run_fit,
+    survey_rows,
+    warn_about_empty_rows,
+    warn_about_fit,
+)
+from mixfold.estimators.shell.kernel_features import (
+    FEATURE_RULES,
+    KernelChoice,
+    KernelFeatures,
+    check_complete_array,
+    keep_in_memory,
+    refuse_to_save_function,
+    view_rows,
+)
+from mixfold.estimators.shell.predictions import match_dtype
+from mixfold.estimators.shell.targets import (
+    GivenTarget,
+    are_all_known,
+    find_target,
+)
 from mixfold.math.low_rank import low_rank
 from mixfold.models.factors import factor_use
 from mixfold.models.factors.spectral_sums import MissingEntries
 from mixfold.models.kernels.maps import FeatureMap
-from mixfold.models.outputs import profile, use
-from mixfold.models.outputs.gaussian_starts import GaussianStart, all_rows_axes
-from mixfold.models.outputs.model import SupervisedModel, SupervisedReading
+from mixfold.models.outputs import joint_posterior, profile
+from mixfold.models.outputs.gaussian_starts import all_rows_axes
+from mixfold.models.outputs.model import GaussianModel, SupervisedModel, SupervisedReading
 
 # order of a matrix that may be decomposed a hundred times, unasked and if asked for
 _QUICK, _LARGEST = 400, 2000
+
+
+def _has_columns(estimator: Any) -> bool:
+    """Whether the model speaks of the columns of X themselves; for ``available_if``."""
+    if not estimator._has_feature_space:
+        return True
+    raise AttributeError(
+        f"{type(estimator).__name__} with kernel={estimator.kernel!r} lives in the feature space "
+        "of the kernel, so rows cannot be reconstructed or imputed. Use kernel=None for that"
+    )
 
 
 class SupervisedPPCA(GaussianOutputEstimator):
@@ -71,8 +96,8 @@ default=None
         rows with all rows of the fit. A callable takes two matrices of rows and gives the matrix
         of their products. Rows must be complete.
     gamma : float, 'scale' or None, default=None
-        Of 'rbf', 'poly' and 'laplacian', as in scikit-learn: None is 1 / n_features; 'scale' is
-        divided by the variance of all entries, too.
+        Coefficient of the kernels 'rbf', 'laplacian' and 'poly'; None is 1 / n_features, 'scale'
+        divides that by the variance of all entries. This is as in scikit-learn.
     degree : int, default=3
         Of 'poly'.
     coef0 : float, default=1.0
@@ -105,30 +130,39 @@ default=None
         row complete with all its outputs, and one noise for them. 'em': steps from the principal
         axes of all rows. 'auto' takes the first where it can be had quickly.
     tol : float, default=1e-4
-        The fit ends when the gain of all steps to come is projected to be less, in log-likelihood
-        per labelled row.
+        The fit stops when the total gain still to come, extrapolated from the recent rate of
+        convergence, is below ``tol``. The gain is that of the log-likelihood per labelled row.
     noise_floor : float, default=1e-12
-        Smallest noise variance of the columns, relative to their mean variance.
+        Smallest noise variance, relative to the variance of the data. The noise is that of the
+        columns; the variance of the data is the mean over them.
     max_iter : int, default=1000
-        Iterations.
+        Largest number of iterations. Each start has this limit.
     n_init : int, default=1
-        Starts: the first from the principal axes, the others drawn; the best is kept.
+        Starts that are followed to the end; the best is kept. The first begins with the principal
+        axes, the others are drawn.
     random_state : int, RandomState, Generator or None, default=None
         Seed; the same seed gives the same result for any number of threads or workers.
+    warm_start : bool, default=False
+        Start the next fit from the last one. Its y must have the same classes or columns, and the
+        fit is one by EM. With a kernel each fit begins anew: its coordinates are those of its own
+        rows.
     verbose : int, default=0
-        1 reports progress, 2 every iteration.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
-    acceleration : {'auto', 'squarem'} or None, default='auto'
-        How EM is sped up; None is plain (parameter-expanded) EM. The likelihood never falls.
+    acceleration : {'auto', 'quasi-newton', 'squarem'} or None, default='auto'
+        Extrapolation between steps, kept only where the objective rises; None makes plain steps.
+        The plain steps are those of parameter-expanded EM.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the rows are visited.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None
-        File in which the fit is kept and from which it goes on if interrupted.
+        File to which a long fit writes its state now and then; the same call made again after an
+        interruption goes on from it and ends in the same result.
 
     Attributes
     ----------
@@ -242,6 +276,7 @@ default=None
         max_iter: int = 1000,
         n_init: int = 1,
         random_state: Any = None,
+        warm_start: bool = False,
         verbose: int = 0,
         verbose_interval: int = 10,
         acceleration: str | None = "auto",
@@ -268,6 +303,7 @@ default=None
         self.max_iter = max_iter
         self.n_init = n_init
         self.random_state = random_state
+        self.warm_start = warm_start
         self.verbose = verbose
         self.verbose_interval = verbose_interval
         self.acceleration = acceleration
@@ -298,35 +334,47 @@ default=None
         self
         """
         self._check_parameters()
-        target, weights, columns = self._find_target(X, y, sample_weight)
-        outputs = self._learn_outputs(target, weights)
-        source = self._open_with_outputs(X, outputs, columns, sample_weight)
-        self._feature_map = None
-        if uses_kernel(self.kernel):
-            found = self._kernel_features().learn_map(source, self._executor(source))
-            mapped = map_rows(source, found)
-            source = keep_in_memory(mapped, self._executor(mapped))
-            self._feature_map = found
-        closed = self._takes_closed_form(source, _are_all_known(outputs, weights))
-        if not (closed and self._fit_in_closed_form(source)):
-            self._fit_by_em(source)
+        if self._has_feature_space:
+            check_complete_array(X)
+        with restore_on_error(self):  # what y is, is learned before X is opened
+            self._fit_rows(find_target(X, y, sample_weight))
         return self
 
-    def _fit_by_em(self, source: Source) -> None:
-        """Climb from the principal axes of all rows, where they are complete, and publish."""
-        self.solver_ = "em"
-        executor, seed, pilot = self._survey(source)
-        model: Any = self._joint_model()
-        if not self._holes:  # else a sample of the rows will have to do
-            rng = np.random.default_rng(seed % 2**63)
-            axes, _ = all_rows_axes(source, executor, self._n_factors, rng)
-            model = replace(model, start=replace(model.start, axes=axes))
-        result = self._climbed(model, source, executor, pilot, self._plan(seed))
-        self._keep(result, source, seed, quiet=True)
-        self._warn_if_no_output_noise()
-        self._tell(result)
+    def _fit_rows(
+        self, given: GivenTarget, classes: Any = None, first_batch: bool = False
+    ) -> Source:
+        """Fit the rows and publish; for ``fit`` and the first batch of ``partial_fit``."""
+        # y, wherever it is, as outputs (n, L) of the model: NaN where unknown
+        outputs = self._learn_outputs(given, classes)
+        all_known = are_all_known(outputs, given.read_weights())
 
-    def _takes_closed_form(self, source: Source, all_known: bool) -> bool:
+        # the rows beside their outputs; with a kernel, as coordinates of its feature space
+        source, self._feature_map = given.open(self, outputs, min_rows=2), None
+        if self._has_feature_space:
+            self.__dict__.pop("_params", None)  # those of the last fit are of other coordinates
+            found = self._kernel_features().learn_map(source, self._executor(source))
+            mapped = view_rows(source, found)
+            source, self._feature_map = keep_in_memory(mapped, self._executor(mapped)), found
+
+        # the closed form, if it is asked for or quick and no row lacks entries; else steps of EM
+        model = self._joint_model()
+        views = profile.Views(
+            n_features=source.n_features,
+            n_outputs=model.outputs.n_outputs,
+            n_factors=int(self.n_components),
+            weight=model.outputs.weight,
+            input_noise=None if self.input_noise is None else float(self.input_noise),
+            output_noise=model.outputs.fixed_noise,
+            input_floor=model.family.floor,
+            output_floor=model.outputs.floor,
+        )
+        # (not of the first batch of a stream: its own maximum may have no noise, which is no start)
+        closed = not first_batch and self._takes_closed_form(source, views, all_known)
+        if not (closed and self._fit_in_closed_form(source, model, views)):
+            self._fit_by_em(source, first_batch)
+        return source
+
+    def _takes_closed_form(self, source: Source, views: profile.Views, all_known: bool) -> bool:
         """Whether the closed form is asked for, or can be had quickly."""
         if self.solver == "em":
             return False
@@ -335,37 +383,24 @@ default=None
             lacks.append("every output of every row")
         if self.output_noise == "each":
             lacks.append("one noise for all outputs")
-        size = profile.order(source, len(self._coding.means))
-        searched = self._closed_form_views(source).searched
-        if self.solver == "profile" and searched and size > _LARGEST:
+        size = profile.order(source, views.n_outputs)
+        if self.solver == "profile" and views.searched and size > _LARGEST:
             lacks.append(f"min(n_samples, n_features + n_outputs) up to {_LARGEST} ({size} here)")
         if self.solver == "profile" and lacks:
             raise ValueError(f"solver='profile' needs {' and '.join(lacks)}; use solver='em'")
         # outputs that count more than once, with a noise to learn: the highest maximum is no use
         spike = self.output_weight > 1 and isinstance(self.output_noise, str)
-        quick = not spike and (size <= _QUICK or not searched)
+        quick = not spike and (size <= _QUICK or not views.searched)
         return not lacks and (quick or self.solver == "profile")
 
-    def _closed_form_views(self, source: Source) -> profile.Views:
-        """Columns and outputs, as the closed form takes them."""
-        outputs = self._output_view()
-        return profile.Views(
-            source.n_features,
-            outputs.n_outputs,
-            self._n_factors,
-            outputs.weight,
-            self._given_input_noise,
-            outputs.fixed_noise,
-            max(float(self.noise_floor), 1e-14),
-            outputs.floor,
-        )
-
-    def _fit_in_closed_form(self, source: Source) -> bool:
+    def _fit_in_closed_form(
+        self, source: Source, model: GaussianModel, views: profile.Views
+    ) -> bool:
         """Solve and publish; False, and nothing is done, if rows lack entries."""
         if source.n_samples is not None:
-            self._check_rows(source.n_samples)
+            self._check_sizes(source.n_samples)
         seed = seed_from(self.random_state)
-        views, rng = self._closed_form_views(source), np.random.default_rng(seed % 2**63)
+        rng = np.random.default_rng(seed % 2**63)
         try:
             solved = profile.solve(source, self._executor(source), views, rng)
         except MissingEntries:
@@ -375,12 +410,12 @@ default=None
                     "solver='auto' or 'em'"
                 ) from None
             return False
-        units = self._output_view().units
         per_row = solved.objective
-        if units is not None:
-            per_row -= views.weight * float(np.log(units).sum())
+        if model.outputs.units is not None:
+            per_row -= views.weight * float(np.log(model.outputs.units).sum())
         self._holes, self._climb, self._params = False, None, solved.params
         self._dtype, self._stream = source.dtype.name, (seed, 0)
+        self.__dict__.pop("_schedule", None)
         self._total = (per_row * solved.weight, solved.weight, 0.0)
         self.solver_ = "profile"
         self.events_: list[Event] = []
@@ -388,49 +423,72 @@ default=None
         self.n_iter_, self.n_passes_ = 1, solved.passes
         self.converged_, self.stop_reason_ = True, "converged"
         self._publish_params()
-        self._warn_if_no_output_noise()
+        self._warn_if_no_output_noise(model)
         return True
 
-    def _kernel_features(self) -> KernelFeatures:
-        return KernelFeatures(
-            self.kernel,
-            self.gamma,
-            self.degree,
-            self.coef0,
-            self.landmarks,
-            self.random_state,
-            resumable=self.checkpoint is not None,
+    def _fit_by_em(self, source: Source, first_batch: bool) -> None:
+        """Climb from the principal axes of all rows, where they are complete, and publish."""
+        self.solver_ = "em"
+        survey = survey_rows(self, source)
+        self._holes = survey.has_missing
+        self._check_sizes(survey.pilot.total_rows)
+        model: Any = self._joint_model()
+        warm = self._warm_start(model, survey)
+        # where entries lack, a sample of the rows will have to do; a warm start has its parameters
+        if not self._holes and warm.params is None:
+            rng = np.random.default_rng(survey.seed % 2**63)
+            axes, _ = all_rows_axes(source, survey.executor, int(self.n_components), rng)
+            model = replace(model, start=replace(model.start, axes=axes))
+        plan = Plan(
+            tol=self._tolerance,
+            max_iter=min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter,
+            n_init=self.n_init,
+            n_candidates=1,
+            acceleration=acceleration_named(self.acceleration),
+            time_budget=self.time_budget,
+            seed=survey.seed,
+        )
+        result = run_fit(self, model, survey, plan, warm)
+
+        self._store_density_fit(result, survey)
+        self._publish_params()
+        publish_convergence(self, result)
+        warn_about_empty_rows(result)
+        if not first_batch:  # a first batch need not converge: others follow
+            self._warn_if_no_output_noise(model)
+            warn_about_fit(result, self.max_iter)
+
+    def _why_no_stream(self) -> str:
+        if not self._has_feature_space:
+            return ""
+        return (
+            f"kernel={self.kernel!r}: the coordinates of a kernel are those of the rows of one "
+            "fit, so that batches have none in common. Use kernel=None, or KernelPCA.partial_fit "
+            "and a classifier of its scores"
         )
 
-    @property
-    def _size(self) -> int:
-        return 1  # component
+    def _joint_model(self) -> GaussianModel:
+        return make_gaussian_model(self, 1, int(self.n_components))
 
     @property
-    def _n_factors(self) -> int:
-        return int(self.n_components)
+    def _has_feature_space(self) -> bool:
+        """Whether rows are replaced by coordinates; those of the linear kernel are the columns."""
+        return self.kernel is not None and self.kernel != "linear"
+
+    def _kernel_features(self) -> KernelFeatures:
+        """What takes the place of the columns, where there is a kernel."""
+        choice = KernelChoice(self.kernel, self.gamma, self.degree, self.coef0)
+        resumable = self.checkpoint is not None
+        return KernelFeatures(choice, self.landmarks, self.random_state, resumable)
 
     @property
     def _n_columns(self) -> int:
-        return super()._n_columns if self._feature_map is None else self._feature_map.size
+        return int(self.n_features_in_) if self._feature_map is None else self._feature_map.size
 
-    def _start(self) -> GaussianStart:
-        return GaussianStart(self._coding.means, self._coding.variances, self._given_input_noise)
-
-    def _plan(self, seed: int, max_iter: int | None = None) -> Plan:
-        return Plan(
-            tol=self._tolerance,
-            max_iter=self.max_iter if max_iter is None else max_iter,
-            n_init=self.n_init,
-            n_candidates=1,
-            acceleration=None if self.acceleration is None else ACCELERATIONS["squarem"],
-            time_budget=self.time_budget,
-            seed=seed,
-        )
-
-    def _check_rows(self, n_rows: int) -> None:
+    def _check_sizes(self, n_rows: int) -> None:
+        """Refuse more factors than rows or columns."""
         if self.n_components > min(n_rows, self._n_columns):
-            what = "n_coordinates" if uses_kernel(self.kernel) else "n_features"
+            what = "n_features" if self._feature_map is None else "n_coordinates"
             raise ValueError(
                 f"n_components={self.n_components} must be at most min(n_samples, {what}), "
                 f"with n_samples = {n_rows} rows of positive weight and {what} = "
@@ -446,7 +504,8 @@ default=None
         )
 
     def _publish_params(self) -> None:
-        components = self._canonical().components
+        params = self._canonical_joint()
+        components = params.components
         scale = components.frame.scale
         loadings = components.loadings[0] * scale[:, None]
         noise = float(components.noise[0, 0] * scale[0] ** 2)
@@ -459,7 +518,7 @@ default=None
         self.explained_variance_ratio_ = (lengths / total).astype(self._dtype)
         covariance = low_rank(components.loadings, components.noise).covariances[0]
         self.latent_covariance_ = covariance.astype(self._dtype)
-        output_loadings, output_mean, output_noise = self._output_parameters()
+        output_loadings, output_mean, output_noise = self._output_parameters(params.outputs)
         self.output_loadings_ = output_loadings[0]
         self.output_mean_ = output_mean[0]
         self.output_noise_variance_ = output_noise[0]
@@ -467,18 +526,15 @@ default=None
 
     # ------------------------------------------------ rows that are asked about
 
-    def _open(self, X: Any, *, reset: bool, **sides: Any) -> Source:
-        """The rows of X; after a fit with a kernel, their coordinates."""
-        if uses_kernel(self.kernel) and isinstance(X, np.ndarray) and X.dtype.kind == "f":
-            check_complete(X)  # before anything else is wrong with it
-        source = super()._open(X, reset=reset, **sides)
-        if reset or self._feature_map is None:
-            return source
-        return map_rows(source, self._feature_map)
-
-    def _executor(self, source: Source) -> Executor:
-        executor = super()._executor(source)
-        return FeatureExecutor(executor) if uses_kernel(self.kernel) else executor
+    def _rows(self, X: Any, task: Callable[[Block], Any], **sides: Any) -> Iterator[Any]:
+        """``task`` on each block of X as the model sees it: with a kernel, as coordinates."""
+        check_is_fitted(self)
+        if self.kernel == "precomputed" and isinstance(X, np.ndarray):
+            assert_all_finite(X, input_name="X")  # it cannot be filled, whatever its shape
+        source = self._open(X, reset=False, **sides)
+        if self._feature_map is not None:
+            source = view_rows(source, self._feature_map)
+        return self._executor(source).map_rows(task, source)
 
     # ------------------------------------------------ latents
 
@@ -503,10 +559,10 @@ default=None
         """
         if y is None:
             answer = latents.with_covariances if return_cov else latents.alone
-            parts = self._inferred(X, answer)
+            parts = self._infer_blocks(X, answer)
         else:
             model, reading = self._joint_reading()
-            parts = self._map_rows_with_outputs(X, _Latents(model, reading), y)
+            parts = self._rows_with_outputs(X, _Latents(model, reading), y)
             parts = parts if return_cov else [part[0] for part in parts]
         if not return_cov:
             return np.concatenate(parts)
@@ -522,7 +578,7 @@ default=None
         ]
         return Z, np.concatenate(each)
 
-    @available_if(has_columns)
+    @available_if(_has_columns)
     def inverse_transform(self, Z: Any) -> Array:
         """Rows at given factors, without noise: loadings_ z + mean_; not with a kernel.
 
@@ -537,7 +593,7 @@ default=None
         Z = self._latent_rows(Z)
         return factor_use.decode(self._canonical(), Z, np.ones((len(Z), 1))).astype(self._dtype)
 
-    @available_if(has_columns)
+    @available_if(_has_columns)
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
         """Draw new rows with their outputs; not with a kernel.
 
@@ -555,7 +611,7 @@ default=None
         """
         return super().sample(n_samples, random_state)
 
-    @available_if(has_columns)
+    @available_if(_has_columns)
     def impute(self, X: Any, method: str = "mean", random_state: Any = None) -> Array:
         """Fill the missing entries of X; not with a kernel, which needs complete rows.
 
@@ -574,7 +630,7 @@ default=None
         """
         return super().impute(X, method, random_state)
 
-    @available_if(has_columns)
+    @available_if(_has_columns)
     def reconstruct(self, X: Any, method: str = "posterior") -> Array:
         """The rows as the model sees them: complete, and without noise; not with a kernel.
 
@@ -596,9 +652,9 @@ default=None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if uses_kernel(self.kernel):
+        if self._has_feature_space:
             tags.input_tags.allow_nan = False
-            tags.input_tags.pairwise = is_precomputed(self.kernel)
+            tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -607,21 +663,15 @@ default=None
         Load it with ``mixfold.load(path)``. The file appears whole or not at all. A kernel that is
         a function of your own cannot be written.
         """
-        if callable(self.kernel):
-            raise ValueError(
-                f"kernel={self.kernel!r} is a function, and a model file holds no code: it cannot "
-                "be saved. Use a kernel that has a name, or kernel='precomputed'"
-            )
+        refuse_to_save_function(self, "kernel")
         super().save(path)
 
     def _check_state(self) -> None:
-        check_stored_map(self._feature_map, self.kernel, self.n_features_in_)
+        if self._has_feature_space:
+            self._kernel_features().check_stored(self._feature_map, self.n_features_in_)
+        elif self._feature_map is not None:
+            raise ValueError("there is a map of a kernel, but no kernel")
         super()._check_state()
-
-
-def _are_all_known(outputs: Array, weights: Array | None) -> bool:
-    """Whether no row of positive weight lacks an output."""
-    return not np.isnan(outputs[weights_or_ones(weights, len(outputs)) > 0]).any()
 
 
 class _Latents:
@@ -631,6 +681,6 @@ class _Latents:
         self.model, self.reading = model, reading
 
     def __call__(self, block: Block) -> tuple[Array, Array]:
-        latent = use.with_outputs(self.model, self.reading, block).latent
+        latent = joint_posterior.infer_with_outputs(self.model, self.reading, block).latent
         spread = latent.covariances[:, 0]
-        return shaped(latent.means[:, 0], block), spread[0] if len(spread) == 1 else spread
+        return match_dtype(latent.means[:, 0], block), spread[0] if len(spread) == 1 else spread

@@ -32,7 +32,7 @@ class Setting:
         return int(self.params[SIZE])
 
 
-def named_estimators(estimator: Any) -> dict[str, Any]:
+def name_estimators(estimator: Any) -> dict[str, Any]:
     """The estimators by name: one, a list or a dict of them; None is a Gaussian mixture."""
     if estimator is None:
         estimator = GaussianMixture()
@@ -82,7 +82,7 @@ def sizes_of(n_components: Any) -> list[int]:
     if n_components is None:
         return list(DEFAULT_SIZES)
     single = isinstance(n_components, Integral)
-    values = [n_components] if single or isinstance(n_components, str) else _listed(n_components)
+    values = [n_components] if single or isinstance(n_components, str) else _as_list(n_components)
     good = [isinstance(v, Integral) and not isinstance(v, bool) and int(v) >= 1 for v in values]
     if not values or not all(good):
         raise ValueError(
@@ -92,13 +92,13 @@ def sizes_of(n_components: Any) -> list[int]:
     return sorted({int(v) for v in values})
 
 
-def _listed(values: Any) -> list[Any]:
+def _as_list(values: Any) -> list[Any]:
     return list(values) if isinstance(values, Iterable) else [values]
 
 
 def settings(estimator: Any, param_grid: Any, n_components: Any) -> list[Setting]:
     """All settings, those of a group together and from few components to many."""
-    named = named_estimators(estimator)
+    named = name_estimators(estimator)
     sizes = sizes_of(n_components)
     grids = _grids(param_grid)
     _check_keys(grids, named)
@@ -126,7 +126,7 @@ def _key(name: str, params: Mapping[str, Any]) -> str:
 def _grids(param_grid: Any) -> list[dict[str, Any]]:
     if param_grid is None:
         return [{}]
-    grids = [param_grid] if isinstance(param_grid, Mapping) else _listed(param_grid)
+    grids = [param_grid] if isinstance(param_grid, Mapping) else _as_list(param_grid)
     for grid in grids:
         if not isinstance(grid, Mapping):
             raise TypeError(

@@ -11,7 +11,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from joblib import Parallel, delayed, effective_n_jobs  # type: ignore[import-untyped]
+from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
@@ -22,6 +22,8 @@ from mixfold.estimators.mixtures.splitting import PRESCRIBED, can_split, split_s
 from mixfold.estimators.search.candidates import Setting
 from mixfold.estimators.search.rows import Rows, Scores, mean_and_error, score_rows
 from mixfold.estimators.shell.base import DegenerateWarning
+from mixfold.estimators.shell.effective_rows import effective_totals
+from mixfold.estimators.shell.units import UnitsWarning
 
 T = TypeVar("T")
 # numbers by which fits are compared, and those of a fit that has none
@@ -85,7 +87,7 @@ class Worker:
     def quiet(self) -> Iterator[None]:
         """Without the warnings of single fits: the table has them, and the best is told of."""
         with warnings.catch_warnings():
-            for category in (DegenerateWarning, ConvergenceWarning):
+            for category in (DegenerateWarning, ConvergenceWarning, UnitsWarning):
                 warnings.simplefilter("ignore", category)
             with single_threaded_blas() if self.n_jobs > 1 else nullcontext():
                 yield
@@ -108,7 +110,9 @@ class Worker:
 # ------------------------------------------------ every candidate, fitted to all rows
 
 
-def fit_all(found: list[Setting], rows: Rows, worker: Worker, split: bool) -> list[Fitted]:
+def fit_all(
+    found: list[Setting], rows: Rows, worker: Worker, split: bool, n_effective: float | None = None
+) -> list[Fitted]:
     """Every setting fitted to all rows, in order; with ``split`` also from smaller mixtures."""
     fits: list[Fitted] = []
     for fit in worker.run(_fit_setting, ((setting, rows, worker) for setting in found)):
@@ -117,7 +121,7 @@ def fit_all(found: list[Setting], rows: Rows, worker: Worker, split: bool) -> li
     _raise_if_none(fits)
     if split:
         fits = _grow_groups(fits, rows, worker)
-    return list(worker.run(_measure, ((fit, rows) for fit in fits)))
+    return list(worker.run(_measure, ((fit, rows, n_effective) for fit in fits)))
 
 
 def _fit_setting(setting: Setting, rows: Rows, worker: Worker) -> Fitted:
@@ -234,12 +238,12 @@ def better(model: Any, than: Any) -> bool:
 # ------------------------------------------------ the numbers by which fits are compared
 
 
-def _measure(fit: Fitted, rows: Rows) -> Fitted:
+def _measure(fit: Fitted, rows: Rows, n_effective: float | None) -> Fitted:
     """With the numbers by which it is compared, which may cost a pass over the rows."""
     if fit.model is None:
         return fit
     try:
-        return replace(fit, facts=collect_facts(fit.model, rows))
+        return replace(fit, facts=collect_facts(fit.model, rows, n_effective))
     except ValueError as failure:
         return replace(fit, error=failure)
 
@@ -256,19 +260,23 @@ def is_by_likelihood(model: Any) -> bool:
     return params.get("inference", "em") == "em" and not is_variational(model)
 
 
-def collect_facts(model: Any, rows: Rows) -> dict[str, float]:
+def collect_facts(model: Any, rows: Rows, n_effective: float | None = None) -> dict[str, float]:
     """Likelihood and criteria of the rows that were fitted, NaN for what a model does not have.
 
     With priors the likelihood is that of the density with parameters at their point.
     """
-    found = _compute_criteria(model, rows) if hasattr(model, "_totals") else _ask_criteria(model)
+    if hasattr(model, "_totals"):
+        found = _compute_criteria(model, rows, n_effective)
+    else:
+        found = _ask_criteria(model)
     return {**found, "bound": _compute_bound(model) if is_variational(model) else math.nan}
 
 
-def _compute_criteria(model: Any, rows: Rows) -> dict[str, float]:
+def _compute_criteria(model: Any, rows: Rows, n_effective: float | None) -> dict[str, float]:
     """All in one pass, or in none where the fit has kept its sums."""
     kept = getattr(model, "_total", None) is not None
-    total, weight, entropy = model._totals(None) if kept else model._totals(rows.X, rows.weight)
+    totals = model._totals(None) if kept else model._totals(rows.X, rows.weight)
+    total, weight, entropy = effective_totals(totals, n_effective)
     free = float(model._n_parameters())
     bic = -2 * total + free * math.log(weight)
     return {

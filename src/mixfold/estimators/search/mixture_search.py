@@ -25,15 +25,22 @@ from mixfold.estimators.search import results
 from mixfold.estimators.search.candidates import (
     SIZE,
     Setting,
-    named_estimators,
+    name_estimators,
     settings,
     sizes_of,
 )
 from mixfold.estimators.search.fits import Fitted, Worker, fit_all, hold_out
+from mixfold.estimators.search.notes import (
+    describe_caveats,
+    describe_redundant_columns,
+    describe_rows,
+)
+from mixfold.estimators.search.one_population import describe_one_population
 from mixfold.estimators.search.results import CRITERIA
 from mixfold.estimators.search.rows import Rows, count_rows, folds
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
+from mixfold.estimators.shell.parameters import rules_of
 from mixfold.estimators.shell.reported import Reported
 
 # folds, if rows are to be held out and nobody says how
@@ -57,7 +64,7 @@ def _best_has(name: str) -> Callable[[Any], bool]:
 
     def check(search: Any) -> bool:
         best = getattr(search, "best_estimator_", None)
-        asked = [best] if best is not None else named_estimators(search.estimator).values()
+        asked = [best] if best is not None else name_estimators(search.estimator).values()
         for model in asked:
             getattr(model, name)
         return True
@@ -104,8 +111,13 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         Number of tables for bootstrap likelihood-ratio tests (see :func:`bootstrap_lrt`) of the
         winning kind: each number of components against the next, from the smallest on, until a
         p-value exceeds 0.05. They are reported; the criterion decides.
+    n_effective : float, default=None
+        Number of independent rows that the table is worth, for 'bic', 'aic' and 'icl'. None: as
+        many as the weights add up to, since a weight says how often a row counts. Give it where
+        weights only say how much rows count beside each other, or where rows are copies.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the folds, the tests, and the estimators that have none of their own.
+        Seed; the same seed gives the same result for any number of threads or workers. It is the
+        seed of the folds, of the tests, and of the estimators that have none of their own.
     verbose : int, default=0
         1 tells of each fit.
     n_jobs : int, default=None
@@ -131,6 +143,11 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         All fits, in the order of the table; None where it failed.
     tests_ : list of LikelihoodRatioTest
         In the order in which they were made.
+    notes_ : list of str
+        What to know before believing the choice: columns that were set aside, an outlier with a
+        component of its own, fits that cannot be compared, weights that are no frequencies, copied
+        rows, and groups that are the skewness or the tails of one population, with the change of
+        scale after which one group is enough.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -156,12 +173,13 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
     """
 
     _constraints: ClassVar[rule.Constraints] = {
+        **rules_of("verbose"),
         "criterion": (rule.one_of(CRITERIA),),
         "cv": (rule.nothing(), rule.Rule(_CV, _is_cv)),
         "split_starts": (rule.boolean(),),
         "allow_degenerate": (rule.boolean(),),
         "test": (rule.nothing(), rule.integer(1)),
-        "verbose": (rule.integer(0), rule.boolean()),
+        "n_effective": (rule.nothing(), rule.number(1, open_end=True)),
     }
 
     def __init__(
@@ -175,6 +193,7 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         split_starts: bool = True,
         allow_degenerate: bool = False,
         test: int | None = None,
+        n_effective: float | None = None,
         random_state: Any = None,
         verbose: int = 0,
         n_jobs: int | None = None,
@@ -187,6 +206,7 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         self.split_starts = split_starts
         self.allow_degenerate = allow_degenerate
         self.test = test
+        self.n_effective = n_effective
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs
@@ -219,11 +239,18 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         self._check_test(found, component_labels)
         divided = self._divide_rows(X, worker.seed)
         with worker.quiet():
-            fits = fit_all(found, rows, worker, self.split_starts)
+            fits = fit_all(found, rows, worker, self.split_starts, self.n_effective)
             if divided:
                 fits = hold_out(fits, rows, divided, worker)
         self.results_ = results.build_table(fits, self.criterion, self.allow_degenerate)
         self._publish(fits)
+        self.notes_ = describe_caveats(fits, self.best_index_, self.criterion)
+        self.notes_ += describe_redundant_columns(self.best_estimator_, rows)
+        if self.n_effective is None and self.criterion in ("bic", "aic", "icl"):
+            self.notes_ += describe_rows(self.best_estimator_, rows)
+        if self.criterion != "bound":
+            best = self.best_estimator_
+            self.notes_ += describe_one_population(best, rows, self.n_effective)
         self.tests_: list[LikelihoodRatioTest] = []
         if self.test is not None:
             self._test(fits, rows, worker, self.test)
@@ -290,6 +317,9 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
 
     def _warn_about_best(self) -> None:
         """Warnings of the fit that is kept; those of the others are in the table."""
+        said = {event.message for event in getattr(self.best_estimator_, "events_", ())}
+        for words in self.notes_:
+            warn(words, DegenerateWarning if words in said else UserWarning)
         what = f"the best setting, {self.best_params_},"
         if self.results_["degenerate"][self.best_index_]:
             warn(
@@ -326,7 +356,7 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
             for size, p in zip(self.results_[SIZE], self.results_["p_value"], strict=True)
             if p == p
         ]
-        return "\n".join([text, *tested])
+        return "\n".join([text, *tested, *(f"note: {words}" for words in self.notes_)])
 
     # ------------------------------------------------ answers of the best estimator
 
@@ -340,48 +370,63 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         self, X: Any, y: Any = None, sample_weight: Any = None, component_labels: Any = None
     ) -> Array:
         """Fit, then assign each row to its most probable component."""
-        return self.fit(X, y, sample_weight, component_labels).predict(X)
+        found: Array = self.fit(X, y, sample_weight, component_labels).predict(X)
+        return found
 
     @available_if(_best_has("predict"))
     def predict(self, X: Any) -> Array:
         """The most probable component of each row, by the best estimator."""
-        return self._best.predict(X)
+        found: Array = self._best.predict(X)
+        return found
 
     @available_if(_best_has("predict_proba"))
     def predict_proba(self, X: Any) -> Array:
         """Probability of each component for each row, by the best estimator."""
-        return self._best.predict_proba(X)
+        found: Array = self._best.predict_proba(X)
+        return found
 
     @available_if(_best_has("predict_log_proba"))
     def predict_log_proba(self, X: Any) -> Array:
         """Logarithm of ``predict_proba``."""
-        return self._best.predict_log_proba(X)
+        found: Array = self._best.predict_log_proba(X)
+        return found
 
     @available_if(_best_has("score_samples"))
     def score_samples(self, X: Any) -> Array:
         """Log density of each row under the best estimator."""
-        return self._best.score_samples(X)
+        found: Array = self._best.score_samples(X)
+        return found
+
+    @available_if(_best_has("oddness"))
+    def oddness(self, X: Any, by: str = "row", **options: Any) -> Array:
+        """How odd rows are under the best estimator, comparable between rows: see its method."""
+        found: Array = self._best.oddness(X, by, **options)
+        return found
 
     @available_if(_best_has("score"))
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean log-likelihood per row under the best estimator."""
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
-        return self._best.score(X, y, **weight)
+        found: float = self._best.score(X, y, **weight)
+        return found
 
     @available_if(_best_has("transform"))
     def transform(self, X: Any) -> Array:
         """Latents of the rows, if the best estimator has them."""
-        return self._best.transform(X)
+        found: Array = self._best.transform(X)
+        return found
 
     @available_if(_best_has("transform"))
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, then give the latents of the rows, if the best estimator has them."""
-        return self.fit(X, y, sample_weight).transform(X)
+        found: Array = self.fit(X, y, sample_weight).transform(X)
+        return found
 
     @available_if(_best_has("impute"))
     def impute(self, X: Any, method: str = "mean", random_state: Any = None) -> Array:
         """Fill the missing entries of X by the best estimator."""
-        return self._best.impute(X, method, random_state)
+        found: Array = self._best.impute(X, method, random_state)
+        return found
 
     @available_if(_best_has("sample"))
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Any:
@@ -402,7 +447,7 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = [get_tags(e) for e in named_estimators(self.estimator).values()]
+        inner = [get_tags(e) for e in name_estimators(self.estimator).values()]
         tags.input_tags.sparse = all(tag.input_tags.sparse for tag in inner)
         tags.input_tags.allow_nan = all(tag.input_tags.allow_nan for tag in inner)
         if all(tag.transformer_tags is not None for tag in inner):

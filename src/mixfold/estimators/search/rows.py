@@ -89,6 +89,11 @@ def folds(X: Any, cv: Any, seed: int) -> list[tuple[Array, Array]]:
         pairs = [(np.setdiff1d(order, part), np.sort(part)) for part in held]
     else:
         pairs = list(cv.split(np.empty((n, 1))) if hasattr(cv, "split") else cv)
+        if any(not hasattr(pair, "__len__") or len(pair) != 2 for pair in pairs):
+            raise ValueError(
+                f"cv={cv!r} is neither a number nor pairs of row numbers (those to fit, those held "
+                "out); for 5 folds write cv=5"
+            )
     if not pairs or any(len(train) < 2 or len(test) < 1 for train, test in pairs):
         raise ValueError(
             f"cv={cv!r} divides n_samples={n} rows into parts that are too small to fit or to "
@@ -127,8 +132,10 @@ def _find_empty(X: Any) -> Array:
     if sparse.issparse(X):
         missing = X.copy()
         missing.data = np.isnan(X.data).astype(float)
-        return np.asarray(missing.sum(axis=1)).ravel() == X.shape[1]
-    return np.isnan(X).all(axis=1)
+        empty: Array = np.asarray(missing.sum(axis=1)).ravel() == X.shape[1]
+    else:
+        empty = np.isnan(X).all(axis=1)
+    return empty
 
 
 def _take_rows(X: Any, rows: Array) -> Any:

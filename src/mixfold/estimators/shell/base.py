@@ -2,30 +2,53 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from mixfold import store
 from mixfold.contracts import Array, Block, Executor, Pilot, Source
 from mixfold.engine.executors import resolve_executor
-from mixfold.engine.loop import Fit
 from mixfold.engine.sources import open_source
 from mixfold.estimators.shell import constraints
-from mixfold.estimators.shell.plain_rows import validated
+from mixfold.estimators.shell.input_rows import (
+    fill_masked_entries,
+    has_column_names,
+    is_plain,
+    validate_plain_rows,
+)
+from mixfold.estimators.shell.parameters import SHARED
 from mixfold.estimators.shell.reported import Reported
+from mixfold.estimators.shell.trial import check_answers
 
 # packages whose lines a warning does not point to: scikit-learn wraps our methods
 _NOT_THE_USERS = ("mixfold", "sklearn")
+
+
+def parameter_rules(kind: Any) -> constraints.Constraints:
+    """Rules of the parameters of an estimator: its own, and those of parameters that many share."""
+    if kind not in _RULES:
+        _RULES[kind] = _collect_rules(kind)
+    return _RULES[kind]
+
+
+def _collect_rules(kind: Any) -> constraints.Constraints:
+    names = inspect.signature(kind).parameters
+    shared = {n: SHARED[n].rules for n in names if n in SHARED}
+    return {**{n: rules for n, rules in shared.items() if rules is not None}, **kind._constraints}
+
+
+# by class: signatures are slow to read
+_RULES: dict[Any, constraints.Constraints] = {}
 
 
 class DegenerateWarning(UserWarning):
@@ -35,6 +58,7 @@ class DegenerateWarning(UserWarning):
 class MixfoldEstimator(Reported, BaseEstimator):
     """Base of the estimators: data in any form, visited by the engine; files without pickle."""
 
+    # rules of parameters that are its own, or that mean something else than the shared ones
     _constraints: ClassVar[constraints.Constraints] = {}
     # fitted attributes that a model file holds, besides the engine's own parameters
     _stored: ClassVar[tuple[str, ...]] = ()
@@ -45,8 +69,9 @@ class MixfoldEstimator(Reported, BaseEstimator):
             _own_transforms(cls)
 
     def _check_parameters(self) -> None:
-        values = self.get_params(deep=False)
-        constraints.check(type(self).__name__, values, self._constraints)
+        constraints.check(
+            type(self).__name__, self.get_params(deep=False), parameter_rules(type(self))
+        )
 
     # ------------------------------------------------ data
 
@@ -54,9 +79,9 @@ class MixfoldEstimator(Reported, BaseEstimator):
         self, X: Any, *, reset: bool, weight: Any = None, y: Any = None, min_rows: int = 1
     ) -> Source:
         """A source over X, with feature names and counts remembered or compared."""
-        X = _unmasked(X)
-        if _is_plain(X):
-            return open_source(validated(self, X, reset, min_rows), weight=weight, y=y)
+        X = fill_masked_entries(X)
+        if is_plain(X):
+            return open_source(validate_plain_rows(self, X, reset, min_rows), weight=weight, y=y)
         columns = None if reset else self._known_columns(X)
         source = open_source(X, columns=columns, weight=weight, y=y)
         if reset:
@@ -76,7 +101,7 @@ class MixfoldEstimator(Reported, BaseEstimator):
     def _known_columns(self, X: Any) -> list[str] | None:
         """Columns of a table or file are matched by name, so that others may stand beside them."""
         names = getattr(self, "feature_names_in_", None)
-        if names is None or isinstance(X, Source) or not _has_names(X):
+        if names is None or isinstance(X, Source) or not has_column_names(X):
             return None
         return [str(name) for name in names]
 
@@ -109,45 +134,8 @@ class MixfoldEstimator(Reported, BaseEstimator):
         source = self._open(X, reset=False, **sides)
         return self._executor(source).map_rows(task, source)
 
-    def _stacked(self, X: Any, task: Callable[[Block], Array]) -> Array:
+    def _concatenate_rows(self, X: Any, task: Callable[[Block], Array]) -> Array:
         return np.concatenate(list(self._rows(X, task)))
-
-    # ------------------------------------------------ results
-
-    def _publish_fit(self, fit: Fit, quiet: bool = False) -> None:
-        """What every fit says about itself; ``quiet`` without warnings."""
-        per_row = fit.trace / fit.weight
-        self.lower_bounds_ = per_row[1:].tolist()
-        self.lower_bound_ = float(per_row[-1])
-        self.n_iter_ = fit.n_iter
-        self.n_passes_ = fit.n_passes
-        self.converged_ = fit.converged
-        self.stop_reason_ = fit.reason
-        self.events_ = list(fit.events)
-        if not quiet:
-            self._tell(fit)
-
-    def _tell(self, fit: Fit) -> None:
-        if fit.events:
-            first = fit.events[0].message
-            more = f" ({len(fit.events) - 1} more events)" if len(fit.events) > 1 else ""
-            warn(f"{first}{more}; see events_", DegenerateWarning)
-        if fit.reason == "max_iter" and self.max_iter > 0:
-            warn(
-                "Best performing initialization did not converge. Try different init parameters, "
-                "or increase max_iter, tol, or check for degenerate data.",
-                ConvergenceWarning,
-            )
-        elif fit.reason in ("time_budget", "interrupted"):
-            what = (
-                "time_budget was used up"
-                if fit.reason == "time_budget"
-                else "the fit was interrupted"
-            )
-            warn(
-                f"{what} after {fit.n_iter} iterations; the best parameters so far are kept",
-                ConvergenceWarning,
-            )
 
     # ------------------------------------------------ files
 
@@ -189,7 +177,25 @@ class MixfoldEstimator(Reported, BaseEstimator):
         return estimator
 
     def _check_state(self) -> None:
-        """Refuse a state whose parts do not fit each other."""
+        """Refuse a loaded state whose parts do not fit each other, and publish what follows."""
+
+    def _check_answers(self) -> None:
+        """Refuse a state that was loaded and does not answer for a few rows."""
+        check_answers(self)
+
+
+@contextmanager
+def restore_on_error(estimator: Any) -> Iterator[None]:
+    """Leave an estimator as it was if what is done to it fails; a warning is no failure."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except Warning:
+        raise
+    except Exception:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise
 
 
 def _own_transforms(cls: type) -> None:
@@ -214,50 +220,6 @@ def warn(message: str, category: type[Warning]) -> None:
 
 def _package(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", "")).split(".")[0]
-
-
-def _unmasked(X: Any) -> Any:
-    """Masked entries are missing ones; text is refused rather than parsed."""
-    if isinstance(X, np.ma.MaskedArray):
-        return np.ma.filled(X.astype(float if X.dtype.kind != "f" else X.dtype), np.nan)
-    if isinstance(X, np.ndarray) and X.dtype.kind in "US":
-        raise ValueError(
-            f"X holds text, such as {str(X.flat[0])!r}; convert it to numbers (X.astype(float)) or "
-            "encode categories as 0/1 columns"
-        )
-    return X
-
-
-def _is_plain(X: Any) -> bool:
-    """Arrays, lists, sparse matrices: what scikit-learn validates."""
-    if isinstance(X, np.memmap):
-        return False
-    return (
-        (isinstance(X, np.ndarray | list | tuple) and not _is_paths(X))
-        or sparse.issparse(X)
-        or not (
-            isinstance(X, str | os.PathLike | Source | tuple | list) or _has_names(X) or _is_lazy(X)
-        )
-    )
-
-
-def _is_paths(X: Any) -> bool:
-    return (
-        isinstance(X, list | tuple)
-        and bool(X)
-        and all(isinstance(item, str | os.PathLike) for item in X)
-    )
-
-
-def _has_names(X: Any) -> bool:
-    """Tables and files, whose columns may have names."""
-    if isinstance(X, str | os.PathLike) or _is_paths(X):
-        return True
-    return hasattr(X, "columns") or hasattr(X, "column_names") or hasattr(X, "schema")
-
-
-def _is_lazy(X: Any) -> bool:
-    return hasattr(X, "__dask_graph__")
 
 
 def _is_storable(value: Any) -> bool:

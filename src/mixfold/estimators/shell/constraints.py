@@ -8,6 +8,18 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
+
+def as_numbers(value: Any, name: str) -> Any:
+    """A parameter as an array of floats, or an error that names it."""
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name} must hold numbers, got {str(value)[:60]!r} of type {type(value).__name__}"
+        ) from None
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -52,7 +64,10 @@ def boolean() -> Rule:
 
 
 def path() -> Rule:
-    return Rule("a path", lambda v: isinstance(v, str) or hasattr(v, "__fspath__"))
+    return Rule(
+        "a path",
+        lambda v: (isinstance(v, str) and "\x00" not in v) or hasattr(v, "__fspath__"),
+    )
 
 
 def share() -> Rule:

@@ -1,165 +1,91 @@
-"""Fitting by the engine, whatever the model: whole data sets, and batches of a stream."""
+"""The steps of a fit by the engine, as functions that the ``fit`` of an estimator calls in turn.
+
+Open the data (``estimator._open``), look at them (``survey_rows``), make the model, run it
+(``run_fit``), store and publish what was found (``store_fit``, ``publish_convergence``), warn
+(``warn_about_fit``). ``learn_one_batch`` is the step of ``partial_fit``.
+"""
 
 from __future__ import annotations
 
 import zlib
-from abc import abstractmethod
-from functools import partial
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from mixfold.contracts import Context, Executor, Pilot, Source
-from mixfold.engine.acceleration import ACCELERATIONS
+from mixfold.contracts import Executor, Pilot, Source
+from mixfold.engine import loop
+from mixfold.engine.acceleration import ACCELERATIONS, Acceleration
 from mixfold.engine.checkpoints import Checkpoint
-from mixfold.engine.loop import Fit, Plan, fit, pilot_size
+from mixfold.engine.loop import Fit, Plan, pilot_size
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.progress import Progress
-from mixfold.engine.random import RowKeys, seed_from
-from mixfold.engine.schedules import Stepwise
-from mixfold.estimators.shell import constraints as rule
-from mixfold.estimators.shell.base import MixfoldEstimator
+from mixfold.engine.random import seed_from
+from mixfold.engine.schedules import Learned, Schedule, learn_batch
+from mixfold.engine.state import Climb
+from mixfold.estimators.shell.base import DegenerateWarning, warn
 
 # steps on the first batch of a stream
 FIRST_BATCH_STEPS = 20
 # parameters that may change between a fit and the one that goes on from its checkpoint
-_FREE = ("checkpoint", "executor", "n_jobs", "verbose", "verbose_interval", "time_budget")
+_FREE_OF_CHECKPOINT = (
+    "checkpoint", "executor", "n_jobs", "verbose", "verbose_interval", "time_budget",
+)  # fmt: skip
 
 
-# rules of the parameters that every fit by acceleration has
-FITTING_RULES: rule.Constraints = {
-    "tol": (rule.number(0),),
-    "max_iter": (rule.integer(0),),
-    "warm_start": (rule.boolean(),),
-    "verbose": (rule.integer(0), rule.boolean()),
-    "verbose_interval": (rule.integer(1),),
-    "acceleration": (rule.nothing(), rule.one_of(["auto", *ACCELERATIONS])),
-    "time_budget": (rule.nothing(), rule.number(0, open_end=True)),
-    "checkpoint": (rule.nothing(), rule.path()),
-}
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A data set that was looked at: where its rows are visited, the seed, and a sample of rows."""
 
-
-class FittingEstimator(MixfoldEstimator):
-    """Base of estimators that climb an objective: subclasses say of which model."""
-
-    # the parameter that says how many components there are
-    _size_name: ClassVar[str] = "n_components"
+    source: Source
+    executor: Executor
+    seed: int
+    pilot: Pilot
 
     @property
-    def _size(self) -> int:
-        return int(getattr(self, self._size_name))
+    def has_missing(self) -> bool:
+        """Whether any entry is missing."""
+        return bool((self.pilot.observed < self.pilot.total_rows).any())
 
-    @abstractmethod
-    def _model(self, n_features: int) -> Any: ...
 
-    @abstractmethod
-    def _plan(self, seed: int, max_iter: int | None = None) -> Plan: ...
+@dataclass(frozen=True, slots=True)
+class WarmStart:
+    """The parameters that a fit goes on from, if any, and the climb that found them."""
 
-    @abstractmethod
-    def _publish_params(self) -> None: ...
+    params: Any = None
+    climb: Climb | None = None
 
-    def _publish_batch(self, model: Any, stats: Any) -> None:
-        """What is known after a batch of a stream, from its statistics; by default nothing."""
 
-    def _informed(
-        self, model: Any, source: Source, executor: Executor, pilot: Pilot, seed: int
-    ) -> Any:
-        """The model with a start that needs passes over the data; by default none does."""
-        return model
+# ---------------------------------------------------- before a fit
 
-    def _continued(self, model: Any, pilot: Pilot) -> dict[str, Any]:
-        """How the engine goes on from an earlier fit; by default it does not."""
-        return {}
 
-    # ------------------------------------------------ a data set
+def survey_rows(estimator: Any, source: Source, n_components: int = 1) -> Survey:
+    """Resolve executor and seed, draw the pilot, and refuse columns without an entry."""
+    executor = estimator._executor(source)
+    seed = seed_from(estimator.random_state)
+    checkpoint = checkpoint_of(estimator)
+    if checkpoint is not None:
+        seed = checkpoint.seed(seed)
+    pilot = draw_pilot(source, executor, pilot_size(source, n_components), seed)
+    estimator._check_columns(pilot)
+    return Survey(source, executor, seed, pilot)
 
-    def _fit(self, source: Source, max_iter: int | None = None) -> Fit:
-        executor, seed, pilot = self._survey(source)
-        model = self._model(source.n_features)
-        result = self._climbed(model, source, executor, pilot, self._plan(seed, max_iter))
-        # a first batch need not converge: others follow
-        self._keep(result, source, seed, quiet=max_iter is not None)
-        return result
 
-    def _survey(self, source: Source) -> tuple[Executor, int, Pilot]:
-        """Where the rows are visited, the seed, and a sample of the rows, once they are checked."""
-        executor = self._executor(source)
-        seed = seed_from(self.random_state)
-        checkpoint = self._checkpoint()
-        if checkpoint is not None:
-            seed = checkpoint.seed(seed)
-        pilot = draw_pilot(source, executor, pilot_size(source, self._size), seed)
-        self._check_columns(pilot)
-        self._look(pilot)
-        self._check_rows(pilot.total_rows)
-        return executor, seed, pilot
-
-    def _look(self, pilot: Pilot) -> None:
-        """What a model has to know about the data before it is made; by default nothing."""
-
-    def _climbed(
-        self, model: Any, source: Source, executor: Executor, pilot: Pilot, plan: Plan
-    ) -> Fit:
-        return fit(
-            self._informed(model, source, executor, pilot, plan.seed),
-            source,
-            executor,
-            plan,
-            pilot=pilot,
-            checkpoint=self._checkpoint(),
-            progress=Progress(int(self.verbose), self.verbose_interval),
-            **self._continued(model, pilot),
+def check_enough_rows(n_rows: int, wanted: int, name: str = "n_components") -> None:
+    """Refuse fewer rows than components; the first words are scikit-learn's."""
+    if n_rows < wanted:
+        raise ValueError(
+            f"Expected n_samples >= {name} but got {name} = {wanted}, n_samples = {n_rows}. "
+            f"Lower {name} or give more rows of positive weight."
         )
 
-    def _keep(self, result: Fit, source: Source, seed: int, quiet: bool) -> None:
-        self._params = result.params
-        self._dtype = source.dtype.name
-        self._stream = (seed, 0)
-        self.__dict__.pop("_schedule", None)
-        self._publish_params()
-        self._publish_fit(result, quiet)
 
-    def _check_rows(self, n_rows: int) -> None:
-        if n_rows < self._size:
-            raise ValueError(
-                f"{self._too_few_rows(n_rows)} Lower {self._size_name} or give more rows of "
-                "positive weight."
-            )
-
-    def _too_few_rows(self, n_rows: int) -> str:
-        """What scikit-learn says of fewer rows than components."""
-        name = self._size_name
-        return f"Expected n_samples >= {name} but got {name} = {self._size}, n_samples = {n_rows}."
-
-    def _checkpoint(self) -> Checkpoint | None:
-        return checkpoint_of(self)
-
-    # ------------------------------------------------ a stream
-
-    def _stream_model(self, n_features: int) -> Any:
-        """The model whose statistics of successive batches may be blended."""
-        return self._model(n_features)
-
-    def _learn_batch(self, source: Source, first: bool) -> None:
-        """One step of the stepwise schedule; the parameters come from a fit or an earlier batch."""
-        model = self._stream_model(self.n_features_in_)
-        keys = RowKeys(self._stream[0], 0)
-        task = partial(model.expect, model.prepare(self._params), rng=keys)
-        stats = self._executor(source).map_reduce(task, source)
-        if model.total_weight(stats) == 0:
-            return
-        total = self._scheduled(model, stats, first)
-        context = Context(None, np.random.default_rng(self._stream[0] % 2**63))
-        self._publish_batch(model, stats)
-        self._params = model.update(self._params, total, context).params
-        self.n_iter_ = self._schedule.n_batches
-        self._publish_params()
-
-    def _scheduled(self, model: Any, stats: Any, first: bool) -> Any:
-        """Statistics that stand for the whole stream, after those of one more batch."""
-        batch = model.normalised(stats)
-        self._schedule: Any = Stepwise(batch) if first else self._schedule.blend(batch)
-        return self._schedule.stats
+def acceleration_named(name: str | None) -> Acceleration | None:
+    """The rule that the parameter ``acceleration`` names."""
+    if name is None:
+        return None
+    return ACCELERATIONS["quasi-newton" if name == "auto" else name]
 
 
 def checkpoint_of(estimator: Any) -> Checkpoint | None:
@@ -167,10 +93,11 @@ def checkpoint_of(estimator: Any) -> Checkpoint | None:
     if estimator.checkpoint is None:
         return None
     values = estimator.get_params(deep=False).items()
-    return Checkpoint(estimator.checkpoint, {k: _told(v) for k, v in values if k not in _FREE})
+    settings = {k: _fingerprint(v) for k, v in values if k not in _FREE_OF_CHECKPOINT}
+    return Checkpoint(estimator.checkpoint, settings)
 
 
-def _told(value: Any) -> str:
+def _fingerprint(value: Any) -> str:
     """A parameter in a form that differs where the parameter does; arrays print in part only."""
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return type(value).__name__  # the seed that was drawn from it is stored
@@ -178,3 +105,117 @@ def _told(value: Any) -> str:
         return repr(value)
     array = np.ascontiguousarray(value)
     return f"array {array.shape} {array.dtype} {zlib.crc32(array.tobytes()):08x}"
+
+
+# ---------------------------------------------------- the fit
+
+
+def run_fit(
+    estimator: Any, model: Any, survey: Survey, plan: Plan, warm: WarmStart | None = None
+) -> Fit:
+    """Fit a model by the engine, with the estimator's checkpoint and progress."""
+    warm = warm or WarmStart()
+    return loop.fit(
+        model,
+        survey.source,
+        survey.executor,
+        plan,
+        pilot=survey.pilot,
+        checkpoint=checkpoint_of(estimator),
+        progress=Progress(int(estimator.verbose), estimator.verbose_interval),
+        start=warm.params,
+        earlier=warm.climb,
+    )
+
+
+# ---------------------------------------------------- after a fit
+
+
+def store_fit(estimator: Any, fit: Fit, survey: Survey) -> None:
+    """Store the parameters, the type of the data and the stream of random numbers of draws."""
+    estimator._params = fit.params
+    estimator._dtype = survey.source.dtype.name
+    estimator._stream = (survey.seed, 0)
+    estimator.__dict__.pop("_schedule", None)  # that of an earlier stream of batches
+
+
+def publish_convergence(estimator: Any, fit: Fit) -> None:
+    """Publish how the fit went: the objective per row, steps, passes, why it ended, events."""
+    per_row = fit.trace / fit.weight
+    estimator.lower_bounds_ = per_row[1:].tolist()
+    estimator.lower_bound_ = float(per_row[-1])
+    estimator.n_iter_ = fit.n_iter
+    estimator.n_passes_ = fit.n_passes
+    estimator.converged_ = fit.converged
+    estimator.stop_reason_ = fit.reason
+    estimator.events_ = list(fit.events)
+
+
+def warn_about_fit(fit: Fit, max_iter: int) -> None:
+    """Warn of events, and of a fit that ended before it had converged."""
+    if fit.events:
+        first = fit.events[0].message
+        more = f" ({len(fit.events) - 1} more events)" if len(fit.events) > 1 else ""
+        warn(f"{first}{more}; see events_", DegenerateWarning)
+    warn_if_not_converged(fit, max_iter)
+
+
+def warn_if_not_converged(fit: Fit, max_iter: int) -> None:
+    """Warn of a fit that max_iter, the time budget or Ctrl-C has ended."""
+    if fit.reason == "max_iter" and max_iter > 0:
+        warn(
+            "Best performing initialization did not converge. Try different init parameters, "
+            "or increase max_iter, tol, or check for degenerate data.",
+            ConvergenceWarning,
+        )
+    elif fit.reason in ("time_budget", "interrupted"):
+        budget = fit.reason == "time_budget"
+        what = "time_budget was used up" if budget else "the fit was interrupted"
+        warn(
+            f"{what} after {fit.n_iter} iterations; the best parameters so far are kept",
+            ConvergenceWarning,
+        )
+
+
+def warn_about_empty_rows(fit: Fit) -> None:
+    """Warn of rows without any observed entry, which a density cannot learn from."""
+    pilot = fit.pilot
+    empty, total = pilot.total_weight - fit.weight, pilot.total_weight
+    if empty > 1e-9 * total:
+        rows = f"{empty:g} of the {total:g} rows"
+        weighed = f"rows of weight {empty:g} (all rows together weigh {total:g})"
+        warn(
+            f"{rows if total == pilot.total_rows else weighed} have no observed entry: they "
+            "say nothing about the model, which is fitted to the others",
+            UserWarning,
+        )
+
+
+# ---------------------------------------------------- one batch of a stream
+
+
+def learn_one_batch(
+    estimator: Any,
+    model: Any,
+    source: Source,
+    schedule: Schedule,
+    total_weight: float | None = 1.0,
+) -> Learned | None:
+    """One step from a batch: store parameters and schedule; None if no row of it counts.
+
+    ``total_weight`` is the weight of all rows that the stream stands for, None of those seen.
+    """
+    learned = learn_batch(
+        model,
+        estimator._params,
+        schedule,
+        source,
+        estimator._executor(source),
+        total_weight=total_weight,
+        seed=estimator._stream[0],
+    )
+    if learned.schedule is schedule:
+        return None
+    estimator._params, estimator._schedule = learned.params, learned.schedule
+    estimator.n_iter_ = int(learned.schedule.n_batches)
+    return learned

@@ -9,10 +9,10 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mixfold.contracts import Array, Block, Pilot
+from mixfold.contracts import Array, Block
 from mixfold.estimators.shell.base import warn
 from mixfold.estimators.shell.density import DensityEstimator
-from mixfold.estimators.shell.predictions import shaped
+from mixfold.estimators.shell.predictions import match_dtype
 from mixfold.families.factor import FactorFamily
 from mixfold.models.factors import factor_use
 from mixfold.models.factors.factor_use import RECONSTRUCTIONS, Inferred
@@ -24,9 +24,6 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Density
 
     # names of ways to reconstruct that suit the model
     _methods: ClassVar[tuple[str, ...]] = tuple(RECONSTRUCTIONS)
-
-    def _look(self, pilot: Pilot) -> None:
-        self._holes = bool((pilot.observed < pilot.total_rows).any())
 
     @property
     def _n_columns(self) -> int:
@@ -59,9 +56,9 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Density
 
     # ------------------------------------------------ latents
 
-    def _inferred(self, X: Any, answer: Any) -> list[Any]:
+    def _infer_blocks(self, X: Any, answer: Any) -> list[Any]:
         """``answer(inferred)`` of each block; rows without a single entry are told of."""
-        task = partial(_answered, *self._reading(), answer=answer)
+        task = partial(_answer_block, *self._reading(), answer=answer)
         parts = list(self._rows(X, task))
         empty = sum(part[1] for part in parts)
         if empty:
@@ -89,11 +86,11 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Density
         -------
         ndarray of shape (n_samples, n_features)
         """
-        rebuild = RECONSTRUCTIONS[self._checked_method(method)]
+        rebuild = RECONSTRUCTIONS[self._check_method(method)]
         model, reading = self._reading()
-        return self._stacked(X, partial(_rebuilt, rebuild, model, reading))
+        return self._concatenate_rows(X, partial(_rebuilt, rebuild, model, reading))
 
-    def _checked_method(self, method: str) -> str:
+    def _check_method(self, method: str) -> str:
         if method not in self._methods:
             raise ValueError(f"method must be one of {', '.join(self._methods)}; got {method!r}")
         return method
@@ -114,7 +111,7 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Density
         return np.asarray(Z, dtype=float)
 
 
-def _answered(
+def _answer_block(
     model: Mixture, reading: MixtureReading, block: Block, answer: Any
 ) -> tuple[Any, int]:
     wanted = answer is with_covariances
@@ -129,20 +126,20 @@ def _empty_rows(block: Block) -> int:
 
 
 def _rebuilt(rebuild: Any, model: Mixture, reading: MixtureReading, block: Block) -> Array:
-    return shaped(factor_use.reconstruct(rebuild, model, reading, block), block)
+    return match_dtype(factor_use.reconstruct(rebuild, model, reading, block), block)
 
 
-def expected(inferred: Inferred, block: Block) -> Array:
-    return shaped(inferred.expected, block)
+def expected_latents(inferred: Inferred, block: Block) -> Array:
+    return match_dtype(inferred.expected, block)
 
 
 def per_component(inferred: Inferred, block: Block) -> Array:
-    return shaped(inferred.latents.means, block)
+    return match_dtype(inferred.latents.means, block)
 
 
 def alone(inferred: Inferred, block: Block) -> Array:
     """Of a model with one component: means (n, d)."""
-    return shaped(inferred.latents.means[:, 0], block)
+    return match_dtype(inferred.latents.means[:, 0], block)
 
 
 def with_covariances(inferred: Inferred, block: Block) -> tuple[Array, Array]:
@@ -150,4 +147,4 @@ def with_covariances(inferred: Inferred, block: Block) -> tuple[Array, Array]:
     covariances = inferred.latents.covariances
     assert covariances is not None
     one = covariances[0] if covariances.ndim == 3 else covariances[:, 0]
-    return shaped(inferred.latents.means[:, 0], block), one
+    return match_dtype(inferred.latents.means[:, 0], block), one

@@ -10,27 +10,28 @@ from mixfold.models.mixtures.mixture import Mixture, MixtureReading
 from mixfold.models.mixtures.rows import without_empty_rows
 
 
-def shaped(values: Array, block: Block) -> Array:
+def match_dtype(values: Array, block: Block) -> Array:
     """float32 in, float32 out."""
     with np.errstate(over="ignore"):  # a density too small for float32 is zero
         return values.astype(block.X.dtype, copy=False)
 
 
 def labels(model: Mixture, reading: MixtureReading, block: Block) -> Array:
-    return np.argmax(model.log_joint(reading, block), axis=1)
+    found: Array = np.argmax(model.log_joint(reading, block), axis=1)
+    return found
 
 
 def probabilities(model: Mixture, reading: MixtureReading, block: Block) -> Array:
-    return shaped(normalise(model.log_joint(reading, block))[1], block)
+    return match_dtype(normalise(model.log_joint(reading, block))[1], block)
 
 
 def log_probabilities(model: Mixture, reading: MixtureReading, block: Block) -> Array:
     joint = model.log_joint(reading, block)
-    return shaped(joint - normalise(joint)[0][:, None], block)
+    return match_dtype(joint - normalise(joint)[0][:, None], block)
 
 
 def log_density(model: Mixture, reading: MixtureReading, block: Block) -> Array:
-    return shaped(normalise(model.log_joint(reading, block))[0], block)
+    return match_dtype(normalise(model.log_joint(reading, block))[0], block)
 
 
 def block_totals(model: Mixture, reading: MixtureReading, block: Block) -> Array:

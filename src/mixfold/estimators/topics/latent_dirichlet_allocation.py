@@ -2,52 +2,43 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mixfold.contracts import Array, Block, Executor, Source
-from mixfold.engine.checkpoints import Checkpoint, Progressed
+from mixfold.contracts import Array, Block, Source
+from mixfold.engine import loop
+from mixfold.engine.batches import BatchSource, hold_rows, join_blocks, split_block
+from mixfold.engine.budget import Deadline
 from mixfold.engine.executors.threads import ThreadExecutor
-from mixfold.engine.loop import Fit, Plan, fit
-from mixfold.engine.memoised import BatchSource
+from mixfold.engine.loop import Fit, Plan
+from mixfold.engine.online import HELD, Online
 from mixfold.engine.pilot import draw_pilot
-from mixfold.engine.progress import Progress
 from mixfold.engine.random import RowKeys, seed_from
+from mixfold.engine.schedules import Stepwise, learn_batch
 from mixfold.engine.sources import open_source
-from mixfold.engine.state import Climb
 from mixfold.estimators.shell import constraints as rule
-from mixfold.estimators.shell.fitting import checkpoint_of
 from mixfold.estimators.topics.topic_model import (
     START_STEPS,
-    TOPIC_RULES,
     Corpus,
     TopicEstimator,
     check_draws,
     check_words,
     first_priors,
+    fit_documents,
+    look_at_documents,
     start_by_plsi,
+    stored_params,
 )
 from mixfold.math.topic_sweeps import word_major
-from mixfold.models.topics.lda import LDAModel, TopicReading, infer, outside, topic_term
+from mixfold.models.topics.lda import LDAModel, TopicReading, infer, outside
 from mixfold.models.topics.memory import Memory
-from mixfold.models.topics.records import TopicParams, TopicSums, counts_of
+from mixfold.models.topics.records import TopicParams, counts_of
 from mixfold.models.topics.starts import count_words, dirichlet_topics
-from mixfold.models.topics.streams import (
-    SHUFFLED,
-    SparseBlocks,
-    TopicStream,
-    held,
-    joined,
-    parts,
-    per_document,
-    shuffled,
-    stream_of,
-)
+from mixfold.models.topics.streams import SparseBlocks, TopicStream, mean_document
 
 # sweeps of a document that is asked about
 SWEEPS = 200
@@ -57,6 +48,19 @@ FIRST_STEPS, MORE_STEPS = 20, 2
 LEAST_START, START_OF_TOPIC = 2000, 200
 # how many times more of them there are when the start is made anew, or all are learned again
 GROWTH, SOME_GROWTH = 1.5, 1.1
+
+
+@dataclass(frozen=True, slots=True)
+class HeldDocuments:
+    """The first documents of a stream, which are learned as one corpus while they are few.
+
+    They are learned again once there are ``next_steps`` of them, from a new start once there are
+    ``next_start``.
+    """
+
+    documents: Block | None = None
+    next_start: int = 1
+    next_steps: int = 1
 
 
 class LatentDirichletAllocation(TopicEstimator):
@@ -82,11 +86,13 @@ class LatentDirichletAllocation(TopicEstimator):
     learning_method : {'batch', 'online'}, default='batch'
         'online' takes a step after each ``batch_size`` documents (stochastic), from a start by a
         sample: for corpora of which a pass is long. Documents are visited in random order, as far
-        as 16384 of them are held at a time.
+        as 16384 of them are held at a time, by threads of this process. At the end of a pass the
+        documents of all its batches count alike.
     init : {'plsi', 'random'}, default='plsi'
         Where the topics begin.
     batch_size : int, default=512
-        Documents of a step of 'online'.
+        Rows between two updates of the parameters. Rows are documents; only 'online' has such
+        batches.
     learning_decay : float, default=0.7
         Step t of 'online' and of ``partial_fit`` weighs (learning_offset + t)^-learning_decay.
     learning_offset : float, default=10.0
@@ -94,24 +100,30 @@ class LatentDirichletAllocation(TopicEstimator):
     total_samples : float, default=None
         Documents of the whole stream, for ``partial_fit``; None counts those seen so far.
     tol : float, default=1e-3
-        The fit ends when the gain of all steps to come is projected to be less, in nats per token:
-        0.001 is a tenth of a percent of the perplexity. 'online' ends when a pass gains less.
+        The fit stops when the total gain still to come, extrapolated from the recent rate of
+        convergence, is below ``tol``. The gain is in nats per token: 0.001 is a tenth of a percent
+        of the perplexity. 'online' estimates gains on a sample of the documents; it also stops
+        when the gain of a pass is within its sampling error.
     max_iter : int, default=1000
-        Passes over the documents; corpora need some tens, documents without structure hundreds.
+        Largest number of iterations. One is a pass over the documents; corpora need some tens,
+        documents without structure hundreds.
     random_state : int, RandomState, Generator or None, default=None
         Seed; the same seed gives the same result for any number of threads or workers.
     verbose : int, default=0
-        1 reports progress, 2 every iteration.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the documents are visited.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
+        Rows are documents.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None
-        File in which the fit is kept and from which it goes on if interrupted.
+        File to which a long fit writes its state now and then; the same call made again after an
+        interruption goes on from it and ends in the same result.
 
     Attributes
     ----------
@@ -124,7 +136,8 @@ class LatentDirichletAllocation(TopicEstimator):
     n_documents_, n_tokens_ : float
         Of the fit, by weight; documents without a word do not count.
     converged_, stop_reason_, n_iter_, n_passes_, lower_bound_, lower_bounds_, events_
-        As in :class:`GaussianMixture`; the bound is per token. 'online' counts passes.
+        As in :class:`GaussianMixture`; the bound is per token. 'online' counts passes, the last of
+        which finds the bound of all documents; differences to it are estimated by the sample.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -149,7 +162,6 @@ class LatentDirichletAllocation(TopicEstimator):
     """
 
     _constraints: ClassVar[rule.Constraints] = {
-        **TOPIC_RULES,
         "n_components": (rule.integer(1),),
         "doc_topic_prior": (rule.one_of(["learn"]), rule.number(0, open_end=True)),
         "topic_word_prior": (rule.one_of(["learn"]), rule.number(0, open_end=True)),
@@ -161,8 +173,8 @@ class LatentDirichletAllocation(TopicEstimator):
         "total_samples": (rule.nothing(), rule.number(0, open_end=True)),
     }
     _params: TopicParams
-    _early: Block | None  # documents that a stream holds until they are enough for a start
-    _schedule: TopicStream
+    _schedule: Stepwise
+    _held: HeldDocuments | None  # of a stream that has not brought enough of them for a start
 
     def __init__(
         self,
@@ -217,7 +229,8 @@ class LatentDirichletAllocation(TopicEstimator):
             Documents without a word are left out of the fit.
         y : ignored
         sample_weight : array-like of shape (n_samples,) or str, optional
-            Weight 2 equals repeating the document, weight 0 leaving it out.
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature. Rows are documents.
 
         Returns
         -------
@@ -225,22 +238,43 @@ class LatentDirichletAllocation(TopicEstimator):
         """
         self._check_parameters()
         source = self._open(X, reset=True, weight=sample_weight)
-        began = time.monotonic()
-        corpus = self._survey(source)
+        deadline = Deadline.after(self.time_budget)
+        corpus = look_at_documents(self, source)
         if self.learning_method == "online":
-            result = self._fit_online(corpus)
+            result = self._fit_online(corpus, deadline)
         else:
-            result = self._run(self._start_model(corpus), corpus, began)
+            first = stored_params(self) or self._find_start(corpus, deadline)
+            result = fit_documents(self, self._make_model(first), corpus, deadline)
+        self._held = None  # of an unfinished stream
         self._publish(result, corpus)
         return self
 
-    def _start_model(self, corpus: Corpus) -> LDAModel:
-        """The model that the engine fits, from topics by pLSI or by chance."""
+    def _fit_online(self, corpus: Corpus, deadline: Deadline) -> Fit:
+        """Stochastic steps over all documents, from the topics of a sample of them."""
+        source, documents = corpus.source, SparseBlocks(corpus.source)
+        sampled: Any = source if hasattr(source, "partitions") else documents
+        pilot = draw_pilot(sampled, corpus.executor, HELD, corpus.seed)
+        first = stored_params(self)
+        if first is None:
+            first = self._learn_first(self._gather(pilot.block, corpus.seed), deadline).params
+        schedule = Online(
+            batch_size=int(self.batch_size),
+            decay=float(self.learning_decay),
+            offset=float(self.learning_offset),
+            total_weight=corpus.words.documents,
+        )
+        # documents that are held to be mixed are in this process
+        here = replace(corpus, source=documents, executor=ThreadExecutor(self.n_jobs))
+        model = self._make_model(first).for_batches()
+        return fit_documents(self, model, here, deadline, pilot=pilot, online=schedule)
+
+    def _find_start(self, corpus: Corpus, deadline: Deadline) -> TopicParams:
+        """Topics by pLSI or by chance, with the priors that are given or to be learned."""
         rng, K = np.random.default_rng(corpus.seed % 2**63), self.n_components
         steps = START_STEPS if self.init == "plsi" else 0
-        topics = start_by_plsi(corpus, K, rng, self.time_budget, steps)
+        topics = start_by_plsi(corpus, K, rng, deadline, steps)
         prior, b = first_priors(K, self.doc_topic_prior, self.topic_word_prior)
-        return self._make_model(dirichlet_topics(topics, corpus.n_tokens, prior, b))
+        return dirichlet_topics(topics, corpus.n_tokens, prior, b)
 
     def _make_model(self, first: TopicParams) -> LDAModel:
         return LDAModel(
@@ -256,73 +290,6 @@ class LatentDirichletAllocation(TopicEstimator):
         self.components_ = topics
         self.doc_topic_prior_ = self._params.prior
         self.topic_word_prior_ = self._params.smoothing
-
-    # ------------------------------------------------ learning_method='online'
-
-    def _fit_online(self, corpus: Corpus) -> Fit:
-        """Stochastic steps over all documents, several times, from a start by a sample."""
-        source, seed, budget = corpus.source, corpus.seed, self.time_budget
-        deadline = time.monotonic() + (float("inf") if budget is None else budget)
-        checkpoint = checkpoint_of(self)
-        rows: Any = source if hasattr(source, "partitions") else SparseBlocks(source)
-        pilot = draw_pilot(rows, corpus.executor, SHUFFLED, seed)
-        before = None
-        if checkpoint is not None:
-            before = checkpoint.read()
-            checkpoint.check(before, pilot)
-        if before is not None and before.climb is not None:
-            state = replace(before.climb, reason="")
-        else:
-            state = self._start_online(pilot.block, seed)
-        with Progress(int(self.verbose), self.verbose_interval) as progress:
-            while not state.reason:
-                state = self._pass_online(corpus, state, deadline)
-                progress.report(0, state)
-                if checkpoint is not None:
-                    checkpoint.offer(Progressed(seed, 0, state, None))
-        if checkpoint is not None:
-            _finish_checkpoint(checkpoint, Progressed(seed, 0, state, state))
-        return _make_fit(state, pilot)
-
-    def _start_online(self, sample: Block, seed: int) -> Climb:
-        """Topics of a sample, and the statistics that stochastic steps go on from."""
-        threads = ThreadExecutor(self.n_jobs)
-        known = open_source(sample.X, weight=sample.weight)
-        words = threads.map_reduce(count_words, known)
-        if words.documents == 0:
-            raise ValueError("X has too few documents with a word for learning_method='online'")
-        some = Corpus(known, threads, words, seed)
-        result = self._learn_first(some)
-        return Climb(result.params, memo=self._make_schedule(result, some))
-
-    def _pass_online(self, corpus: Corpus, state: Climb, deadline: float) -> Climb:
-        """A stochastic step for each batch of all documents, in random order."""
-        if self.max_iter == 0:
-            return replace(
-                state, best=state.params, reason="max_iter", trace=(-np.inf,), weight=1.0
-            )
-        threads, words = ThreadExecutor(self.n_jobs), corpus.words
-        rng = np.random.default_rng([corpus.seed % 2**63, state.n_passes])
-        params, stream, bound, tokens, late = state.params, state.memo, 0.0, 0.0, False
-        for batch in shuffled(corpus.source, int(self.batch_size), rng):
-            rows = BatchSource(corpus.source, batch)
-            stats, stream, params = self._step(rows, threads, stream, params, words.documents)
-            bound, tokens = bound + stats.bound, tokens + stats.tokens
-            late = time.monotonic() >= deadline
-            if late:
-                break
-        value = bound / max(tokens, 1e-300) + topic_term(params) / corpus.n_tokens
-        trace = (*state.trace, value)
-        done = state.n_passes + 1
-        state = replace(state, params=params, best=params, memo=stream, weight=1.0, trace=trace,
-                        n_iter=done, n_passes=done)  # fmt: skip
-        return replace(state, reason="time_budget" if late else self._why_ended(state))
-
-    def _why_ended(self, state: Climb) -> str:
-        gain = state.trace[-1] - state.trace[-2] if len(state.trace) > 1 else np.inf
-        if gain < self.tol:
-            return "converged"
-        return "max_iter" if state.n_passes >= self.max_iter else ""
 
     # ------------------------------------------------ a stream
 
@@ -344,97 +311,104 @@ class LatentDirichletAllocation(TopicEstimator):
         self
         """
         self._check_parameters()
-        fresh = not hasattr(self, "_params")
-        source = self._open(X, reset=fresh, weight=sample_weight)
-        if fresh:
-            self._early, self._due, self._next = None, 1, 1
+        first = not hasattr(self, "_params")
+        source = self._open(X, reset=first, weight=sample_weight)
+        deadline = Deadline.after(self.time_budget)
+        if first:
+            self._held = HeldDocuments()
             self._stream = (seed_from(self.random_state), 0)
-        for block in held(source, int(self.batch_size)):
-            self._learn_block(source, block, fresh)
-            fresh = False
+        for documents in hold_rows(SparseBlocks(source), int(self.batch_size)):
+            if not self._learn_held(source, documents, deadline):
+                self._learn_batch(source, documents)
         return self
 
-    def _learn_block(self, source: Source, block: Block, fresh: bool) -> None:
-        """Hold the documents while they are few, and learn all that are held; else a step."""
-        early = getattr(self, "_early", None)
-        if fresh or early is not None:
-            self._early = joined([early, block]) if early is not None else block
-            if self._early.n_rows >= min(self._next, self._enough()):
-                self._learn_held(source, self._early)
-                return
-        self._learn_batch(source, block)
+    def _learn_held(self, source: Source, fresh: Block, deadline: Deadline) -> bool:
+        """Hold documents while they are few, and learn all that are held if they are many more.
 
-    def _enough(self) -> int:
-        """Documents that a start needs: topics of fewer fit their words too closely."""
-        return max(LEAST_START, START_OF_TOPIC * self.n_components)
-
-    def _learn_held(self, source: Source, early: Block) -> None:
-        """Learn the documents that are held: from a new start, if they have become many more."""
-        rows, seed = early.n_rows, self._stream[0]
-        threads, known = ThreadExecutor(self.n_jobs), open_source(early.X, weight=early.weight)
-        words = threads.map_reduce(count_words, known)
-        check_words(words, self.n_components)
-        corpus = Corpus(known, threads, words, seed)
-        if rows >= min(self._due, self._enough()):
-            result = self._learn_first(corpus)
-            self._due = int(GROWTH * rows)
+        Whether they were learned.
+        """
+        held: HeldDocuments | None = getattr(self, "_held", None)
+        if held is None:
+            return False
+        known = [] if held.documents is None else [held.documents]
+        documents = join_blocks([*known, fresh])
+        # topics of fewer documents fit their words too closely
+        rows, enough = documents.n_rows, max(LEAST_START, START_OF_TOPIC * self.n_components)
+        self._held = held = replace(held, documents=documents)
+        if rows < min(held.next_steps, enough):
+            return False
+        corpus = self._gather(documents, self._stream[0])
+        check_words(corpus.words, self.n_components)
+        if rows >= min(held.next_start, enough):
+            result = self._learn_first(corpus, deadline)
+            held = replace(held, next_start=int(GROWTH * rows))
         else:
-            plan = Plan(tol=0.0, max_iter=MORE_STEPS, n_candidates=1, seed=seed)
-            result = fit(self._make_model(self._params), known, threads, plan)
-        schedule = self._make_schedule(result, corpus)
+            plan = Plan(tol=0.0, max_iter=MORE_STEPS, n_candidates=1, seed=corpus.seed)
+            result = loop.fit(self._make_model(self._params), corpus.source, corpus.executor, plan)
         self._publish(result, replace(corpus, source=source), quiet=True)
-        self._schedule = schedule
-        self._next = int(SOME_GROWTH * rows)
-        self._early = None if rows >= self._enough() else early
+        self._schedule = self._begin_schedule(result.params, corpus)
+        few = replace(held, next_steps=int(SOME_GROWTH * rows))
+        self._held = None if rows >= enough else few
+        return True
 
-    def _learn_batch(self, source: Source, block: Block) -> None:
+    def _learn_batch(self, source: Source, documents: Block) -> None:
         """A stochastic step, of a stream whose length may be unknown."""
-        if not hasattr(self, "_schedule"):  # after fit
-            self._schedule = stream_of(
-                self._params, self.n_documents_, self.n_tokens_, float(self.batch_size)
+        settings = self._step_settings()
+        if hasattr(self, "_schedule"):
+            schedule = replace(self._schedule, **settings)
+        else:  # after fit
+            each = mean_document(self._params, self.n_documents_, self.n_tokens_)
+            schedule = Stepwise(
+                each, self.n_documents_ / self.batch_size, weight=self.n_documents_, **settings
             )
-        batch = BatchSource(source, parts(block))
-        total = None if self.total_samples is None else float(self.total_samples)
-        stats, self._schedule, self._params = self._step(
-            batch, ThreadExecutor(self.n_jobs), self._schedule, self._params, total
+        learned = learn_batch(
+            self._make_model(self._params).for_batches(),
+            self._params,
+            schedule,
+            BatchSource(source, split_block(documents)),
+            ThreadExecutor(self.n_jobs),
+            total_weight=None if self.total_samples is None else float(self.total_samples),
         )
-        self.n_documents_ += stats.documents
-        self.n_tokens_ += stats.tokens
-        self.n_iter_ = int(self._schedule.steps)
-        if stats.documents > 0:
-            self.lower_bound_ = stats.bound / max(stats.tokens, 1e-300)
+        self._params, self._schedule = learned.params, learned.schedule
+        self.n_documents_ += learned.stats.documents
+        self.n_tokens_ += learned.stats.tokens
+        self.n_iter_ = int(self._schedule.n_batches)
+        if learned.stats.documents > 0:
+            self.lower_bound_ = learned.stats.bound / max(learned.stats.tokens, 1e-300)
             self._publish_params()
 
-    # ------------------------------------------------ what 'online' and a stream share
+    def _step_settings(self) -> dict[str, float]:
+        return {
+            "decay": float(self.learning_decay),
+            "delay": float(self.learning_offset),
+            "batch_size": float(self.batch_size),
+        }
 
-    def _learn_first(self, corpus: Corpus) -> Fit:
-        """The few steps on documents in memory that stochastic steps begin with."""
-        plan = Plan(tol=0.0, max_iter=FIRST_STEPS, n_candidates=1, seed=corpus.seed,
-                    time_budget=self.time_budget)  # fmt: skip
-        return fit(self._start_model(corpus), corpus.source, corpus.executor, plan)
-
-    def _make_schedule(self, result: Fit, corpus: Corpus) -> TopicStream:
+    def _begin_schedule(self, params: TopicParams, corpus: Corpus) -> Stepwise:
         """The statistics that stochastic steps go on from."""
-        model = self._make_model(result.params)
-        task = partial(model.expect, model.prepare(result.params), rng=RowKeys(0, 0))
-        stats = corpus.executor.map_reduce(task, corpus.source)
-        return TopicStream(per_document(stats), stats.documents, stats.documents / self.batch_size)
-
-    def _step(
-        self, batch: Any, executor: Executor, stream: TopicStream, params: Any,
-        total: float | None,
-    ) -> tuple[TopicSums, TopicStream, Any]:  # fmt: skip
-        """One stochastic step; ``total`` None: the documents seen so far are all there are."""
-        model = self._make_model(params).of_batches()
+        model = self._make_model(params)
         task = partial(model.expect, model.prepare(params), rng=RowKeys(0, 0))
-        stats = executor.map_reduce(task, batch)
-        if stats.documents == 0:
-            return stats, stream, params
-        size, decay, offset = self.batch_size, self.learning_decay, self.learning_offset
-        rate = stream.rate(stats, size, decay, offset)
-        stream = stream.blend(stats, rate, size)
-        whole = stream.stats.scale(stream.documents if total is None else total)
-        return stats, stream, model.stochastic(params, whole, stats, rate)
+        stats = corpus.executor.map_reduce(task, corpus.source)
+        return Stepwise(**self._step_settings()).blend(stats, stats.documents)
+
+    # ------------------------------------------------ the start of 'online' and of a stream
+
+    def _gather(self, documents: Block, seed: int) -> Corpus:
+        """Documents in memory as a corpus."""
+        threads, known = (
+            ThreadExecutor(self.n_jobs),
+            open_source(documents.X, weight=documents.weight),
+        )
+        return Corpus(known, threads, threads.map_reduce(count_words, known), seed)
+
+    def _learn_first(self, corpus: Corpus, deadline: Deadline) -> Fit:
+        """The few steps on documents in memory that stochastic steps begin with."""
+        if corpus.words.documents == 0:
+            raise ValueError("X has too few documents with a word for learning_method='online'")
+        first = self._find_start(corpus, deadline)
+        plan = Plan(tol=0.0, max_iter=FIRST_STEPS, n_candidates=1, seed=corpus.seed,
+                    time_budget=deadline.seconds_left)  # fmt: skip
+        return loop.fit(self._make_model(first), corpus.source, corpus.executor, plan)
 
     # ------------------------------------------------ asking
 
@@ -446,6 +420,12 @@ class LatentDirichletAllocation(TopicEstimator):
 
     def _make_bounds_task(self) -> Callable[[Block], Array]:
         return partial(_infer_bounds, self._make_reading())
+
+    def _check_state(self) -> None:
+        schedule: Any = getattr(self, "_schedule", None)
+        if isinstance(schedule, TopicStream):
+            self._schedule = Stepwise(schedule.stats, schedule.steps, weight=schedule.documents)
+        super()._check_state()
 
     def sample(
         self, n_samples: int = 1, length: float = 100, random_state: Any = None
@@ -483,18 +463,3 @@ def _infer_shares(reading: TopicReading, tol: float, block: Block) -> Array:
 def _infer_bounds(reading: TopicReading, block: Block) -> Array:
     gamma, inside = _infer_posteriors(reading, block, 1e-5)
     return np.asarray(inside + outside(gamma, reading.prior))
-
-
-def _finish_checkpoint(checkpoint: Checkpoint, progressed: Progressed) -> None:
-    """The file stays where the fit was ended from outside."""
-    if progressed.best is not None and progressed.best.reason == "time_budget":
-        checkpoint.write(progressed)
-    checkpoint.finish(progressed)
-
-
-def _make_fit(state: Climb, pilot: Any) -> Fit:
-    trace = np.asarray([state.trace[0], *state.trace])  # one value for each pass, and a start
-    return Fit(
-        state.params, float(trace[-1]), state.weight, 0.0, trace, state.n_iter, state.n_passes,
-        state.reason, 0.0, state.events, pilot, state,
-    )  # fmt: skip

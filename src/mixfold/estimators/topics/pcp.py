@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -13,18 +12,22 @@ from sklearn.base import ClusterMixin
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from mixfold.contracts import Array, Block, Context, Event, Source
-from mixfold.engine.loop import Fit, Plan, fit
-from mixfold.engine.random import RowKeys, seed_from
-from mixfold.engine.schedules import Stepwise
+from mixfold.contracts import Array, Block, Event, Source
+from mixfold.engine import loop
+from mixfold.engine.budget import Deadline
+from mixfold.engine.loop import Fit, Plan
+from mixfold.engine.random import seed_from
+from mixfold.engine.schedules import Stepwise, learn_batch
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
+from mixfold.estimators.shell.fitting import warn_about_fit
 from mixfold.estimators.topics.topic_model import (
-    TOPIC_RULES,
     Corpus,
     TopicEstimator,
     check_draws,
     first_priors,
+    fit_documents,
+    look_at_documents,
     start_by_plsi,
 )
 from mixfold.math.softmax import normalise
@@ -34,7 +37,7 @@ from mixfold.models.topics.pcp_mean_field import DocumentTopics, MeanField
 from mixfold.models.topics.pcp_records import PCPParams, PCPReading, plug_in_reading
 from mixfold.models.topics.pcp_structured import Structured, scores
 from mixfold.models.topics.records import counts_of
-from mixfold.models.topics.starts import clustered, dirichlet_topics, document_topics
+from mixfold.models.topics.starts import dirichlet_topics, document_topics, start_clusters
 
 # steps of LDA before documents are clustered by their topics
 LDA_STEPS = 40
@@ -82,30 +85,35 @@ class PCP(ClusterMixin, TopicEstimator):
         than 200 clusters a document is compared with all of them in every fifth pass, and with its
         50 best in between.
     n_init : int, default=1
-        Starts (LDA, then k-means of documents); that with the best bound is kept.
+        Starts that are followed to the end; the best is kept. A start is LDA, then k-means of
+        documents; the best is that with the highest bound.
     learning_decay : float, default=0.7
         ``partial_fit``: the rate of step t is (learning_offset + t) ** -learning_decay.
     learning_offset : float, default=10.0
     total_samples : float, default=1000000.0
         ``partial_fit``: documents of the whole stream.
     tol : float, default=0.01
-        The fit ends when the gain of all steps to come is projected to be less, per document.
+        The fit stops when the total gain still to come, extrapolated from the recent rate of
+        convergence, is below ``tol``. The gain is that of the bound per document.
     max_iter : int, default=300
-        Passes over the documents.
+        Largest number of iterations. One is a pass over the documents.
     random_state : int, RandomState, Generator or None, default=None
         Seed; the same seed gives the same result for any number of threads or workers.
     verbose : int, default=0
-        1 reports progress, 2 every iteration.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the documents are visited.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
+        Rows are documents.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None
-        File in which the fit is kept and from which it goes on if interrupted.
+        File to which a long fit writes its state now and then; the same call made again after an
+        interruption goes on from it and ends in the same result.
 
     Attributes
     ----------
@@ -150,19 +158,18 @@ class PCP(ClusterMixin, TopicEstimator):
     """
 
     _constraints: ClassVar[rule.Constraints] = {
-        **TOPIC_RULES,
         "n_components": (rule.integer(1),),
         "n_clusters": (rule.integer(1), rule.one_of(["documents"])),
         "alpha": (rule.number(0, open_end=True),),
         "cluster_topic_prior": (rule.one_of(["learn"]), rule.number(0, open_end=True)),
         "topic_word_prior": (rule.one_of(["learn"]), rule.number(0, open_end=True)),
         "inference": (rule.one_of([*INFERENCES]),),
-        "n_init": (rule.integer(1),),
         "learning_decay": (rule.number(0.5, open_end=True),),
         "learning_offset": (rule.number(0),),
         "total_samples": (rule.number(0, open_end=True),),
     }
     _params: PCPParams
+    _schedule: Stepwise
 
     def __init__(
         self,
@@ -219,7 +226,8 @@ class PCP(ClusterMixin, TopicEstimator):
             Documents without a word are left out of the fit.
         y : ignored
         sample_weight : array-like of shape (n_samples,) or str, optional
-            Weight 2 equals repeating the document, weight 0 leaving it out.
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature. Rows are documents.
 
         Returns
         -------
@@ -227,10 +235,10 @@ class PCP(ClusterMixin, TopicEstimator):
         """
         self._check_parameters()
         source = self._open(X, reset=True, weight=sample_weight)
-        began = time.monotonic()
-        corpus = self._survey(source)
-        model = self._start_model(corpus)
-        result = self._run(model, corpus, began, n_init=self.n_init, moves=MERGERS)
+        deadline = Deadline.after(self.time_budget)
+        corpus = look_at_documents(self, source)
+        model = self._start_model(corpus, deadline)
+        result = fit_documents(self, model, corpus, deadline, n_init=self.n_init, moves=MERGERS)
         self._publish_clusters(result, corpus)
         return self
 
@@ -238,10 +246,10 @@ class PCP(ClusterMixin, TopicEstimator):
         """Fit; the cluster of each document."""
         return self.fit(X, y, sample_weight).labels_
 
-    def _start_model(self, corpus: Corpus) -> PCPModel:
+    def _start_model(self, corpus: Corpus, deadline: Deadline) -> PCPModel:
         """The model that the engine fits, with ``n_init`` starts."""
         rng = np.random.default_rng(corpus.seed % 2**63)
-        starts = [self._find_start(corpus, rng) for _ in range(self.n_init)]
+        starts = [self._find_start(corpus, rng, deadline) for _ in range(self.n_init)]
         by_topic = tuple(topics for _, topics in starts)
         return self._make_model(tuple(params for params, _ in starts), by_topic)
 
@@ -254,23 +262,24 @@ class PCP(ClusterMixin, TopicEstimator):
         )
 
     def _find_start(
-        self, corpus: Corpus, rng: np.random.Generator
+        self, corpus: Corpus, rng: np.random.Generator, deadline: Deadline
     ) -> tuple[PCPParams, dict[int, Array]]:
         """Topics by LDA, then clusters of documents by their topics."""
         source, executor = corpus.source, corpus.executor
-        topics = start_by_plsi(corpus, self.n_components, rng, self.time_budget)
+        topics = start_by_plsi(corpus, self.n_components, rng, deadline)
         prior, b = first_priors(self.n_components, self.cluster_topic_prior, self.topic_word_prior)
         first = dirichlet_topics(topics, corpus.n_tokens, prior, b)
         lda = LDAModel(first, isinstance(self.cluster_topic_prior, str),
                        isinstance(self.topic_word_prior, str))  # fmt: skip
-        plan = Plan(tol=self.tol, max_iter=LDA_STEPS, n_candidates=1, time_budget=self.time_budget)
-        found = fit(lda, source, executor, plan).params
+        plan = Plan(tol=self.tol, max_iter=LDA_STEPS, n_candidates=1,
+                    time_budget=deadline.seconds_left)  # fmt: skip
+        found = loop.fit(lda, source, executor, plan).params
         by_topic = document_topics(lda, found, source, executor)
         weight = np.concatenate(list(executor.map_rows(_weights, source)))
         used = weight > 0
         size = self._limit_clusters(int(used.sum()))
         rows = np.concatenate(list(by_topic.values()))[used]
-        params = clustered(rows, weight[used], found, float(self.alpha), size, rng)
+        params = start_clusters(rows, weight[used], found, float(self.alpha), size, rng)
         return params, by_topic
 
     def _limit_clusters(self, documents: int) -> int:
@@ -287,12 +296,12 @@ class PCP(ClusterMixin, TopicEstimator):
 
     def _publish_clusters(self, result: Fit, corpus: Corpus, quiet: bool = False) -> None:
         """Publish a fit, the largest cluster first, with the cluster of each document."""
-        ordered = result.params.ordered()
+        ordered = result.params.order_by_size()
         others = tuple(e for e in result.events if e.kind != "pruned")
         events = (*others, *_report_pruned(ordered, result.n_iter))
         self._publish(replace(result, params=ordered, events=events), corpus, quiet=True)
         if not quiet:  # clusters that were dropped are what one hopes for: no warning
-            self._tell(replace(result, events=others))
+            warn_about_fit(replace(result, events=others), self.max_iter)
         task = partial(_find_labels, self._make_reading())
         self.labels_ = np.concatenate(list(corpus.executor.map_rows(task, corpus.source)))
 
@@ -330,32 +339,32 @@ class PCP(ClusterMixin, TopicEstimator):
         first = not hasattr(self, "_schedule")
         source = self._open(X, reset=first, weight=sample_weight)
         if first:
-            began = time.monotonic()
-            corpus = self._survey(source)
-            model = self._start_model(corpus)
-            result = self._run(model, corpus, began, n_init=self.n_init, moves=MERGERS,
-                               max_iter=FIRST_STEPS)  # fmt: skip
+            deadline = Deadline.after(self.time_budget)
+            corpus = look_at_documents(self, source)
+            model = self._start_model(corpus, deadline)
+            result = fit_documents(self, model, corpus, deadline, n_init=self.n_init,
+                                   moves=MERGERS, max_iter=FIRST_STEPS)  # fmt: skip
             self._publish_clusters(result, corpus, quiet=True)  # it need not converge
         self._learn_batch(source, first)
         return self
 
     def _learn_batch(self, source: Source, first: bool) -> None:
         """One stochastic step; the parameters come from a fit or an earlier batch."""
-        seed = self._stream[0]
-        model = self._make_model(()).of_batches(float(self.total_samples))
-        task = partial(model.expect, model.prepare(self._params), rng=RowKeys(seed, 0))
-        stats = self._executor(source).map_reduce(task, source)
-        if model.total_weight(stats) == 0:
+        settings = {"decay": self.learning_decay, "delay": self.learning_offset}
+        learned = learn_batch(
+            self._make_model(()).for_batches(float(self.total_samples)),
+            self._params,
+            Stepwise(**settings) if first else self._schedule,
+            source,
+            self._executor(source),
+            seed=self._stream[0],
+        )
+        stats = learned.stats
+        if stats.documents == 0:
             return
-        batch = model.normalised(stats)
-        if first:
-            self._schedule = Stepwise(batch, 1, self.learning_decay, self.learning_offset)
-        else:
-            self._schedule = self._schedule.blend(batch)
-        context = Context(None, np.random.default_rng(seed % 2**63))
-        self._params = model.update(self._params, self._schedule.stats, context).params
+        self._params, self._schedule = learned.params, learned.schedule
         self.lower_bound_ = stats.bound / max(stats.tokens, 1e-300)
-        self.n_iter_ = self._schedule.n_batches
+        self.n_iter_ = int(self._schedule.n_batches)
         self._publish_params()
 
     # ------------------------------------------------ asking, with posterior means plugged in
@@ -372,12 +381,12 @@ class PCP(ClusterMixin, TopicEstimator):
     def predict(self, X: Any) -> Array:
         """The most probable cluster of each document."""
         check_is_fitted(self)
-        return self._stacked(X, partial(_find_labels, self._make_reading()))
+        return self._concatenate_rows(X, partial(_find_labels, self._make_reading()))
 
     def predict_proba(self, X: Any) -> Array:
         """Probability of each cluster given the document, (n_samples, n_clusters_)."""
         check_is_fitted(self)
-        return self._stacked(X, partial(_find_memberships, self._make_reading()))
+        return self._concatenate_rows(X, partial(_find_memberships, self._make_reading()))
 
     def sample(
         self, n_samples: int = 1, length: float = 100, random_state: Any = None
@@ -418,7 +427,8 @@ def _weights(block: Block) -> Array:
 
 def _find_labels(reading: PCPReading, block: Block) -> Array:
     """The most probable cluster of each document of a block."""
-    return np.argmax(scores(reading, counts_of(block).matrix), axis=1)
+    found: Array = np.argmax(scores(reading, counts_of(block).matrix), axis=1)
+    return found
 
 
 def _find_memberships(reading: PCPReading, block: Block) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -11,8 +10,14 @@ import numpy as np
 from scipy.special import xlogy
 
 from mixfold.contracts import Array, Block
+from mixfold.engine.budget import Deadline
 from mixfold.estimators.shell import constraints as rule
-from mixfold.estimators.topics.topic_model import TOPIC_RULES, Corpus, TopicEstimator
+from mixfold.estimators.topics.topic_model import (
+    Corpus,
+    TopicEstimator,
+    fit_documents,
+    look_at_documents,
+)
 from mixfold.math.topic_sweeps import word_major
 from mixfold.models.topics.lda import TopicReading
 from mixfold.models.topics.memory import Memory
@@ -47,25 +52,28 @@ class PLSI(TopicEstimator):
     sweeps : int, default=1
         Steps of the shares of a document for one of the topics; 1 is EM.
     tol : float, default=1e-3
-        The fit ends when the gain of all steps to come is projected to be less, in log-likelihood
-        per token.
+        The fit stops when the total gain still to come, extrapolated from the recent rate of
+        convergence, is below ``tol``. The gain is that of the log-likelihood per token.
     max_iter : int, default=300
-        Iterations.
+        Largest number of iterations.
     random_state : int, RandomState, Generator or None, default=None
         Seed; the same seed gives the same result for any number of threads or workers.
     verbose : int, default=0
-        1 reports progress, 2 every iteration.
+        1 shows progress (a status line in a terminal, some lines in a log), 2 shows every
+        iteration.
     verbose_interval : int, default=10
         Iterations between two lines of a log.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
-        Where the documents are visited. On a cluster shares of documents are not kept between
-        passes; they are folded in anew.
+        Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
+        Rows are documents. On a cluster shares of documents are not kept between passes; they are
+        folded in anew.
     n_jobs : int, default=None
         Number of threads; None means all cores.
     time_budget : float, default=None
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None
-        File in which the fit is kept and from which it goes on if interrupted.
+        File to which a long fit writes its state now and then; the same call made again after an
+        interruption goes on from it and ends in the same result.
 
     Attributes
     ----------
@@ -97,7 +105,6 @@ class PLSI(TopicEstimator):
     """
 
     _constraints: ClassVar[rule.Constraints] = {
-        **TOPIC_RULES,
         "n_components": (rule.integer(1),),
         "smoothing": (rule.number(0),),
         "doc_smoothing": (rule.number(0),),
@@ -149,7 +156,8 @@ class PLSI(TopicEstimator):
             Documents without a word are left out of the fit.
         y : ignored
         sample_weight : array-like of shape (n_samples,) or str, optional
-            Weight 2 equals repeating the document, weight 0 leaving it out.
+            Weight 2 equals repeating the row, weight 0 leaving it out. For tables and files also
+            the name of a column, which is then not a feature. Rows are documents.
 
         Returns
         -------
@@ -157,9 +165,10 @@ class PLSI(TopicEstimator):
         """
         self._check_parameters()
         source = self._open(X, reset=True, weight=sample_weight)
-        began = time.monotonic()
-        corpus = self._survey(source)
-        result = self._run(self._start_model(corpus), corpus, began)
+        deadline = Deadline.after(self.time_budget)
+        corpus = look_at_documents(self, source)
+        model = self._start_model(corpus)
+        result = fit_documents(self, model, corpus, deadline)
         self._publish(result, corpus)
         return self
 

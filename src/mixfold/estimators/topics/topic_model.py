@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,13 +12,19 @@ import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from mixfold.contracts import Array, Block, Executor, Source
-from mixfold.engine.loop import Fit, Plan, fit
+from mixfold.contracts import Array, Block, Executor, Pilot, Source
+from mixfold.engine import loop
+from mixfold.engine.budget import Deadline
+from mixfold.engine.loop import Fit, Plan
 from mixfold.engine.progress import Progress
 from mixfold.engine.random import seed_from
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, MixfoldEstimator, warn
-from mixfold.estimators.shell.fitting import FITTING_RULES, checkpoint_of
+from mixfold.estimators.shell.fitting import (
+    checkpoint_of,
+    publish_convergence,
+    warn_about_fit,
+)
 from mixfold.models.topics.plsi import PLSIModel
 from mixfold.models.topics.records import TopicParams, counts_of
 from mixfold.models.topics.starts import WordSums, count_words, random_topics
@@ -31,12 +36,6 @@ START_STEPS = 30
 START_SMOOTHING = 0.01
 # relative changes of an objective that inner loops of documents leave open
 INNER = 1e-5
-
-TOPIC_RULES: rule.Constraints = {
-    name: rules
-    for name, rules in FITTING_RULES.items()
-    if name not in ("acceleration", "warm_start")
-}
 
 _METHODS = {"method": (rule.one_of(["completion", "bound"]),)}
 _WORDS = {"n_words": (rule.integer(0),)}
@@ -70,6 +69,13 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldE
         "n_documents_", "n_tokens_",
     )  # fmt: skip
 
+    # parameters that all of them have
+    n_components: int
+    tol: float
+    max_iter: int
+    random_state: Any
+    verbose: int
+    verbose_interval: int
     topics_: Array
 
     @abstractmethod
@@ -88,34 +94,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldE
     def _make_bounds_task(self) -> Callable[[Block], Array]:
         """What gives the log probability of each document, or a bound of it; picklable."""
 
-    # ------------------------------------------------ the steps of a fit
-
-    def _survey(self, source: Source) -> Corpus:
-        """Count the words; an error where there are none. Called once the data are open."""
-        executor, seed = self._executor(source), seed_from(self.random_state)
-        checkpoint = checkpoint_of(self)
-        if checkpoint is not None:
-            seed = checkpoint.seed(seed)
-        words = executor.map_reduce(count_words, source)
-        check_words(words, self.n_components)
-        return Corpus(source, executor, words, seed)
-
-    def _run(self, model: Any, corpus: Corpus, began: float, **settings: Any) -> Fit:
-        """Fit a model by the engine, in what is left of ``time_budget`` since the fit began.
-
-        ``settings`` are those of the plan that differ from the parameters of the estimator.
-        """
-        left = None
-        if self.time_budget is not None:
-            left = max(self.time_budget - (time.monotonic() - began), 1e-6)
-        plan = Plan(tol=self.tol, max_iter=self.max_iter, n_candidates=1, time_budget=left,
-                    seed=corpus.seed)  # fmt: skip
-        result = fit(
-            model, corpus.source, corpus.executor, replace(plan, **settings),
-            checkpoint=checkpoint_of(self),
-            progress=Progress(int(self.verbose), self.verbose_interval),
-        )  # fmt: skip
-        return _drop_small_falls(result)
+    # ------------------------------------------------ results
 
     def _publish(self, result: Fit, corpus: Corpus, quiet: bool = False) -> None:
         """Set all that a fit leaves behind; ``quiet`` without warnings, for batches of a stream."""
@@ -125,7 +104,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldE
         self._stream = (corpus.seed, 0)
         self.__dict__.pop("_schedule", None)
         self._publish_params()
-        self._publish_fit(result, quiet)
+        publish_convergence(self, result)
+        if not quiet:
+            warn_about_fit(result, self.max_iter)
 
     # ------------------------------------------------ answers about documents
 
@@ -136,7 +117,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldE
     def transform(self, X: Any) -> Array:
         """Expected shares of the topics in each document, (n_samples, n_components)."""
         check_is_fitted(self)
-        return self._stacked(X, partial(_keep_dtype, self._make_shares_task(1e-5)))
+        return self._concatenate_rows(X, partial(_keep_dtype, self._make_shares_task(1e-5)))
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, then transform the same documents."""
@@ -145,7 +126,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldE
     def score_samples(self, X: Any) -> Array:
         """Log probability of the words of each document in their order, or a lower bound of it."""
         check_is_fitted(self)
-        return self._stacked(X, self._make_bounds_task())
+        return self._concatenate_rows(X, self._make_bounds_task())
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean of ``score_samples`` per token: minus the log of the perplexity by 'bound'."""
@@ -264,7 +245,44 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldE
         return tags
 
 
-# ------------------------------------------------ for the estimators
+# ------------------------------------------------ the steps of a fit
+
+
+def look_at_documents(estimator: TopicEstimator, source: Source) -> Corpus:
+    """Count the words of the documents; an error where there are none."""
+    executor, seed = estimator._executor(source), seed_from(estimator.random_state)
+    checkpoint = checkpoint_of(estimator)
+    if checkpoint is not None:
+        seed = checkpoint.seed(seed)
+    words = executor.map_reduce(count_words, source)
+    check_words(words, estimator.n_components)
+    return Corpus(source, executor, words, seed)
+
+
+def fit_documents(
+    estimator: TopicEstimator, model: Any, corpus: Corpus, deadline: Deadline,
+    pilot: Pilot | None = None, **settings: Any,
+) -> Fit:  # fmt: skip
+    """Fit a model by the engine, in what is left of the time budget.
+
+    ``settings`` are those of the plan that differ from the parameters of the estimator; ``pilot``
+    is a sample of the documents, if one was drawn.
+    """
+    plan = Plan(tol=estimator.tol, max_iter=estimator.max_iter, n_candidates=1,
+                time_budget=deadline.seconds_left, seed=corpus.seed)  # fmt: skip
+    result = loop.fit(
+        model, corpus.source, corpus.executor, replace(plan, **settings), pilot=pilot,
+        checkpoint=checkpoint_of(estimator),
+        progress=Progress(int(estimator.verbose), estimator.verbose_interval),
+    )  # fmt: skip
+    return _drop_small_falls(result)
+
+
+def stored_params(estimator: TopicEstimator) -> Any:
+    """Parameters that the fit in ``checkpoint`` goes on with; None if there is nothing stored."""
+    checkpoint = checkpoint_of(estimator)
+    stored = None if checkpoint is None else checkpoint.read()
+    return None if stored is None or stored.climb is None else stored.climb.params
 
 
 def check_words(words: WordSums, n_components: int) -> None:
@@ -289,7 +307,7 @@ def first_priors(
 
 
 def start_by_plsi(
-    corpus: Corpus, n_components: int, rng: np.random.Generator, time_budget: float | None,
+    corpus: Corpus, n_components: int, rng: np.random.Generator, deadline: Deadline,
     steps: int = START_STEPS,
 ) -> Array:  # fmt: skip
     """Probabilities of words (K, D): a few steps of pLSI from random topics."""
@@ -299,9 +317,9 @@ def start_by_plsi(
     first = TopicParams(topics, np.zeros(n_components), START_SMOOTHING)
     plan = Plan(
         tol=0.0, max_iter=steps, n_candidates=1, seed=int(rng.integers(2**62)),
-        time_budget=time_budget,
+        time_budget=deadline.seconds_left,
     )  # fmt: skip
-    started: TopicParams = fit(PLSIModel(first), corpus.source, corpus.executor, plan).params
+    started: TopicParams = loop.fit(PLSIModel(first), corpus.source, corpus.executor, plan).params
     return started.topics
 
 

@@ -75,7 +75,7 @@ class ConjugateGaussian(ConjugateFamily, GaussianFamily):
             scatter = self._enter_scatter(np.asarray(self.scatter, dtype=float), frame)
         return NormalPrior(mean, np.asarray(self.precision), np.asarray(degrees), scatter)
 
-    def reframed_prior(self, prior: NormalPrior, old: Frame, new: Frame) -> NormalPrior:
+    def change_frame_of_prior(self, prior: NormalPrior, old: Frame, new: Frame) -> NormalPrior:
         scatter = self._enter_scatter(prior.scatter, _ratio(old, new))
         return replace(prior, mean=new.enter(old.leave(prior.mean)), scatter=scatter)
 
@@ -85,7 +85,7 @@ class ConjugateGaussian(ConjugateFamily, GaussianFamily):
         return GaussianParams(posterior.frame, posterior.means, posterior.scatter)
 
     def keep_posterior(self, posterior: NormalPosterior, which: Array) -> NormalPosterior:
-        params = self.keep(self.point(posterior), which)
+        params = self.select(self.point(posterior), which)
         own = posterior.scatter.ndim > 0 and params.scatter is not posterior.scatter
         return NormalPosterior(
             posterior.frame,
@@ -95,8 +95,10 @@ class ConjugateGaussian(ConjugateFamily, GaussianFamily):
             params.scatter,
         )
 
-    def reframed_posterior(self, posterior: NormalPosterior, frame: Frame) -> NormalPosterior:
-        params = self.reframed(self.point(posterior), frame)
+    def change_frame_of_posterior(
+        self, posterior: NormalPosterior, frame: Frame
+    ) -> NormalPosterior:
+        params = self.change_frame(self.point(posterior), frame)
         return replace(posterior, frame=frame, means=params.means, scatter=params.scatter)
 
 

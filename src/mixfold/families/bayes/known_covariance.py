@@ -14,13 +14,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mixfold.contracts import Array, Block
+from mixfold.contracts import Array, Block, record
 from mixfold.families.bayes.known_records import (
     KnownMoments,
     KnownPosterior,
     KnownPrior,
     KnownReading,
-    solved,
+    solve_semidefinite,
 )
 from mixfold.families.bayes.known_rows import KnownRows
 from mixfold.families.conjugate import ConjugateFamily
@@ -34,6 +34,7 @@ from mixfold.math.symmetric import cholesky, log_determinants
 _FULL = FullGaussian()
 
 
+@record
 @dataclass(frozen=True)
 class KnownCovariance(KnownRows, ConjugateFamily):
     """p(x | k) = N(x; mu_k, Sigma) with Sigma given. Settings are in data coordinates.
@@ -57,6 +58,10 @@ class KnownCovariance(KnownRows, ConjugateFamily):
 
     name: ClassVar[str] = "known"
 
+    @property
+    def collapsed_law(self) -> str:
+        return "normal"
+
     def __post_init__(self) -> None:
         _check_covariance("covariance", self.covariance)
         if self.mean_covariance is not None:
@@ -68,20 +73,20 @@ class KnownCovariance(KnownRows, ConjugateFamily):
             )
 
     def known_covariance(self, frame: Frame) -> Array:
-        return _entered("covariance", self.covariance, frame)
+        return _covariance_in_frame("covariance", self.covariance, frame)
 
     # ------------------------------------------------ prior and posterior
 
     def prior(self, frame: Frame, total: KnownMoments) -> KnownPrior:
         if self.mean is None:
-            shift, _ = solved(total.matrices(), total.linear)
+            shift, _ = solve_semidefinite(total.matrices(), total.linear)
             mean = (total.origin + shift)[0]
         else:
             mean = frame.enter(_check_mean(self.mean, frame.origin.size))
         if self.mean_covariance is None:
             covariance = self.known_covariance(frame) / self.precision
         else:
-            covariance = _entered("mean_covariance", self.mean_covariance, frame)
+            covariance = _covariance_in_frame("mean_covariance", self.mean_covariance, frame)
         return KnownPrior(mean, np.linalg.inv(covariance))
 
     def posterior(self, moments: KnownMoments, prior: KnownPrior, frame: Frame) -> KnownPosterior:
@@ -94,13 +99,13 @@ class KnownCovariance(KnownRows, ConjugateFamily):
         means, precisions = posterior.means[which], posterior.precisions[which]
         return replace(posterior, means=means, precisions=precisions)
 
-    def reframed_prior(self, prior: KnownPrior, old: Frame, new: Frame) -> KnownPrior:
+    def change_frame_of_prior(self, prior: KnownPrior, old: Frame, new: Frame) -> KnownPrior:
         ratio = new.scale / old.scale
         precision = prior.precision * ratio[:, None] * ratio
         return KnownPrior(new.enter(old.leave(prior.mean)), precision)
 
-    def reframed_posterior(self, posterior: KnownPosterior, frame: Frame) -> KnownPosterior:
-        params = self.reframed(self.point(posterior), frame)
+    def change_frame_of_posterior(self, posterior: KnownPosterior, frame: Frame) -> KnownPosterior:
+        params = self.change_frame(self.point(posterior), frame)
         ratio = frame.scale / posterior.frame.scale
         precisions = posterior.precisions * ratio[:, None] * ratio
         return KnownPosterior(frame, params.means, precisions, params.scatter)
@@ -110,7 +115,7 @@ class KnownCovariance(KnownRows, ConjugateFamily):
     def point(self, posterior: KnownPosterior) -> GaussianParams:
         return GaussianParams(posterior.frame, posterior.means, posterior.scatter)
 
-    def expected(self, posterior: KnownPosterior) -> KnownReading:
+    def expected_reading(self, posterior: KnownPosterior) -> KnownReading:
         reading = self.mode(self.point(posterior))
         doubt = posterior.covariances()
         shift = -0.5 * np.einsum("kde,de->k", doubt, reading.precision())
@@ -217,7 +222,7 @@ def _check_mean(value: Any, size: int) -> Array:
     return np.broadcast_to(mean, (size,))
 
 
-def _entered(what: str, setting: Any, frame: Frame) -> Array:
+def _covariance_in_frame(what: str, setting: Any, frame: Frame) -> Array:
     """The covariance that a setting says, as a matrix in frame coordinates."""
     value = np.asarray(setting, dtype=float)
     size = frame.origin.size

@@ -115,13 +115,13 @@ class KnownWork:
     log_density: Array
 
 
-def moved(moments: KnownMoments, origin: Array) -> KnownMoments:
+def change_origin(moments: KnownMoments, origin: Array) -> KnownMoments:
     """The same moments about another origin."""
     linear, gain = moments.about(origin)
     return replace(moments, linear=linear, base=moments.base + float(gain.sum()), origin=origin)
 
 
-def solved(matrices: Array, vectors: Array) -> tuple[Array, Array]:
+def solve_semidefinite(matrices: Array, vectors: Array) -> tuple[Array, Array]:
     """A^-1 b of positive semidefinite matrices (K, D, D) on the columns that they know.
 
     Also which columns (K, D) those are; the others are zero.

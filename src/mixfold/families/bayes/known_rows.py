@@ -18,8 +18,8 @@ from mixfold.families.bayes.known_records import (
     KnownMoments,
     KnownReading,
     KnownWork,
-    moved,
-    solved,
+    change_origin,
+    solve_semidefinite,
 )
 from mixfold.families.component import Scores
 from mixfold.families.dense import dense_work
@@ -52,7 +52,7 @@ class KnownRows(GaussianFamily):
     def estimate(
         self, moments: KnownMoments, previous: GaussianParams
     ) -> tuple[GaussianParams, Array]:
-        shift, known = solved(moments.matrices(), moments.linear)
+        shift, known = solve_semidefinite(moments.matrices(), moments.linear)
         means = np.where(known, moments.origin + shift, previous.means)
         return replace(previous, means=means), np.zeros(len(means), bool)
 
@@ -138,12 +138,12 @@ class KnownRows(GaussianFamily):
         # well-conditioned components about the common origin, as the kernel has them
         origin = np.where(careful[:, None], reading.means, 0.0)
         own = KnownMoments(first @ reading.precision(), curvature, base, reading.means)
-        return moved(own, origin)
+        return change_origin(own, origin)
 
-    def fused(
+    def fused_pass(
         self, block: Block, reading: KnownReading, log_weights: Array
     ) -> tuple[KnownMoments, Sums] | None:
-        result = _TIED.fused(block, reading, log_weights)
+        result = _TIED.fused_pass(block, reading, log_weights)
         if result is None:
             return None
         moments, sums = result
@@ -154,15 +154,15 @@ class KnownRows(GaussianFamily):
         return KnownMoments(moments.first @ precision, curvature, base, moments.origin), sums
 
     def about_frame(self, moments: KnownMoments) -> KnownMoments:
-        return moved(moments, np.zeros_like(moments.origin))
+        return change_origin(moments, np.zeros_like(moments.origin))
 
     # ------------------------------------------------ using a fit
 
-    def completed(
+    def complete_rows(
         self, scores: Scores, reading: KnownReading, component: int, normals: Array | None
     ) -> Array:
         rows = Scores(scores.log_density, scores.work.rows)
-        return _TIED.completed(rows, reading, component, normals)
+        return _TIED.complete_rows(rows, reading, component, normals)
 
     def condition(
         self, params: GaussianParams, known: Array, values: Array

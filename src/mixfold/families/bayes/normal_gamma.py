@@ -14,9 +14,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import gammaln
 
-from mixfold.contracts import Array, Block
-from mixfold.families.axis import AxisGaussian
-from mixfold.families.axis_rows import AxisReading
+from mixfold.contracts import Array, Block, record
+from mixfold.families.axis_aligned import AxisGaussian
+from mixfold.families.axis_aligned_rows import AxisReading
 from mixfold.families.bayes.gaussian import ConjugateGaussian
 from mixfold.families.bayes.records import NormalPosterior, NormalPrior
 from mixfold.families.component import dense_rows
@@ -69,7 +69,7 @@ class NormalGamma(ConjugateGaussian, AxisGaussian):
         means = prior.mean + count / precision * away
         return NormalPosterior(frame, means, precision, degrees, scatter)
 
-    def expected(self, posterior: NormalPosterior) -> AxisReading:
+    def expected_reading(self, posterior: NormalPosterior) -> AxisReading:
         reading = self.mode(self.point(posterior))
         half = posterior.degrees / 2
         gap = expected_log(half, half)  # E ln lambda against the logarithm of E lambda
@@ -175,6 +175,7 @@ class NormalGamma(ConjugateGaussian, AxisGaussian):
         return posterior.frame.leave(posterior.means[labels] + np.sqrt(variances) * normals)
 
 
+@record
 @dataclass(frozen=True)
 class BayesDiagonal(NormalGamma, DiagonalGaussian):
     """Each component has its own variances."""
@@ -182,15 +183,22 @@ class BayesDiagonal(NormalGamma, DiagonalGaussian):
     name: ClassVar[str] = "diag"
     _per_column = True
 
+    @property
+    def collapsed_law(self) -> str:
+        return "normal-gamma"
 
+
+@record
 @dataclass(frozen=True)
 class BayesTiedDiagonal(NormalGamma, TiedDiagonalGaussian):
     """The components share one variance per column."""
 
     name: ClassVar[str] = "tied-diag"
+    not_collapsed: ClassVar[str] = "its components share a covariance"
     _per_column = True
 
 
+@record
 @dataclass(frozen=True)
 class BayesSpherical(NormalGamma, SphericalGaussian):
     """Each component has one variance."""
@@ -198,10 +206,16 @@ class BayesSpherical(NormalGamma, SphericalGaussian):
     name: ClassVar[str] = "spherical"
     _per_column = False
 
+    @property
+    def collapsed_law(self) -> str:
+        return "normal-gamma"
 
+
+@record
 @dataclass(frozen=True)
 class BayesTiedSpherical(NormalGamma, TiedSphericalGaussian):
     """One variance for all."""
 
     name: ClassVar[str] = "tied-spherical"
+    not_collapsed: ClassVar[str] = "its components share a covariance"
     _per_column = False

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.special import gammaln
 
-from mixfold.contracts import Array, Block
+from mixfold.contracts import Array, Block, record
 from mixfold.families.bayes.gaussian import ConjugateGaussian
 from mixfold.families.bayes.records import NormalPosterior, NormalPrior
 from mixfold.families.dense import DenseGaussian, DenseReading, about, dense_work
@@ -23,7 +23,7 @@ from mixfold.families.full import FullGaussian
 from mixfold.families.gaussian import GaussianParams, Moments, share
 from mixfold.families.tied import TiedGaussian
 from mixfold.math.frame import Frame
-from mixfold.math.symmetric import LOG_2PI, factorise, floored, log_determinants, unpack
+from mixfold.math.symmetric import LOG_2PI, factorise, log_determinants, raise_eigenvalues, unpack
 from mixfold.math.triangular import squared_norms
 from mixfold.math.wishart import (
     draw_factor,
@@ -53,10 +53,10 @@ class NormalWishart(ConjugateGaussian, DenseGaussian):
         deviation, _ = share(total)
         size = deviation.shape[1]
         second = unpack(np.atleast_2d(total.second), size)[0] / max(total.count[0, 0], 1e-300)
-        return floored(second - np.outer(deviation[0], deviation[0]), self.floor)[0]
+        return raise_eigenvalues(second - np.outer(deviation[0], deviation[0]), self.floor)[0]
 
     @abstractmethod
-    def _stacked(self, matrices: Array) -> Array:
+    def _sum_over_shared(self, matrices: Array) -> Array:
         """(K, D, D) contributions of the components, summed over those that share a matrix."""
 
     @abstractmethod
@@ -74,8 +74,8 @@ class NormalWishart(ConjugateGaussian, DenseGaussian):
         scatter = self._second(moments, deviation.shape)
         scatter -= (count[:, None] * deviation)[:, :, None] * deviation[:, None, :]
         scatter += pull[:, :, None] * away[:, None, :]
-        degrees = prior.degrees + self._stacked(count)
-        scatter = (prior.scatter + self._stacked(scatter)) / degrees[:, None, None]
+        degrees = prior.degrees + self._sum_over_shared(count)
+        scatter = (prior.scatter + self._sum_over_shared(scatter)) / degrees[:, None, None]
         means = prior.mean + (count / precision)[:, None] * away
         return NormalPosterior(frame, means, precision, degrees, self._own_shape(scatter))
 
@@ -89,7 +89,7 @@ class NormalWishart(ConjugateGaussian, DenseGaussian):
         gap = expected_log_det(-size * np.log(nu), nu, size)
         return np.asarray(gap - size / posterior.precision)
 
-    def expected(self, posterior: NormalPosterior) -> DenseReading:
+    def expected_reading(self, posterior: NormalPosterior) -> DenseReading:
         reading = self.mode(self.point(posterior))
         shift = 0.5 * self._shift(posterior)
         theta = reading.theta
@@ -216,26 +216,33 @@ class NormalWishart(ConjugateGaussian, DenseGaussian):
         return params.frame.leave(params.means[labels] + stretch[:, None] * rows)
 
 
+@record
 @dataclass(frozen=True)
 class BayesFull(NormalWishart, FullGaussian):
     """Each component has its own matrix."""
 
     name: ClassVar[str] = "full"
 
-    def _stacked(self, matrices: Array) -> Array:
+    @property
+    def collapsed_law(self) -> str:
+        return "normal-wishart"
+
+    def _sum_over_shared(self, matrices: Array) -> Array:
         return matrices
 
     def _second(self, moments: Moments, shape: tuple[int, int]) -> Array:
         return unpack(moments.second, shape[1])
 
 
+@record
 @dataclass(frozen=True)
 class BayesTied(NormalWishart, TiedGaussian):
     """The components share one matrix."""
 
     name: ClassVar[str] = "tied"
+    not_collapsed: ClassVar[str] = "its components share a covariance"
 
-    def _stacked(self, matrices: Array) -> Array:
+    def _sum_over_shared(self, matrices: Array) -> Array:
         return np.asarray(matrices.sum(axis=0, keepdims=True))
 
     def _second(self, moments: Moments, shape: tuple[int, int]) -> Array:

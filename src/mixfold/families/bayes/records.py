@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mixfold.contracts import Array, record
+from mixfold.contracts import Array, Positive, record
 from mixfold.math.frame import Frame
 
 
@@ -32,8 +32,8 @@ class NormalPosterior:
 
     frame: Frame
     means: Array
-    precision: Array
-    degrees: Array
+    precision: Positive
+    degrees: Positive
     scatter: Array
 
     @property

@@ -2,7 +2,7 @@
 
 from mixfold.families.factor.family import FactorFamily, Posterior
 from mixfold.families.factor.loadings import OwnLoadings, TiedLoadings
-from mixfold.families.factor.noise import DiagonalNoise, IsotropicNoise
+from mixfold.families.factor.noise import DiagonalNoise, IsotropicNoise, Noise
 from mixfold.families.factor.records import FactorParams
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "FactorFamily",
     "FactorParams",
     "IsotropicNoise",
+    "Noise",
     "OwnLoadings",
     "Posterior",
     "TiedLoadings",

@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from mixfold.contracts import Array, Block
-from mixfold.families.factor.lift import lift_for
 from mixfold.families.factor.reading import FactorReading
 from mixfold.families.factor.records import FactorSums, Latents, no_latents
+from mixfold.families.factor.stacked_products import lift_for
 from mixfold.math.compiled import kernel
 from mixfold.math.exponential import exp_nonpositive
 from mixfold.math.lifted import Sums
@@ -133,7 +133,7 @@ def whitened_sums(
         cross @ np.swapaxes(back, 1, 2),
         latents,
         latents,
-        no_latents(K, D if reading.holes else 0, d),
+        no_latents(K, D if reading.has_missing else 0, d),
         reading.means,
     )
 

@@ -13,13 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mixfold.contracts import Array, Block
+from mixfold.contracts import Array, Block, record
 from mixfold.families.component import Scores, dense_rows
 from mixfold.families.factor import complete, incomplete
 from mixfold.families.factor.incomplete import IncompleteRows
-from mixfold.families.factor.lift import can_lift
 from mixfold.families.factor.reading import FactorReading, read
-from mixfold.families.factor.records import FactorParams, FactorSums, moved
+from mixfold.families.factor.records import FactorParams, FactorSums, change_origin
+from mixfold.families.factor.stacked_products import can_lift
 from mixfold.families.factor.steps import FactorSteps
 from mixfold.math.frame import Frame
 from mixfold.math.lifted import Sums
@@ -51,6 +51,7 @@ class Posterior:
     covariances: Array | None = None
 
 
+@record
 @dataclass(frozen=True)
 class FactorFamily(FactorSteps):
     """Factor components; parameters are those of ``FactorSteps``."""
@@ -58,9 +59,9 @@ class FactorFamily(FactorSteps):
     # ------------------------------------------------ E step
 
     def mode(self, params: FactorParams) -> FactorReading:
-        return read(params, not self.noise.own_columns, self.holes)
+        return read(params, self.noise.isotropic, self.has_missing)
 
-    def fused(
+    def fused_pass(
         self, block: Block, reading: FactorReading, log_weights: Array
     ) -> tuple[FactorSums, Sums] | None:
         if not can_lift(block, reading):
@@ -75,7 +76,7 @@ class FactorFamily(FactorSteps):
 
     def _tiles(self, block: Block, n_components: int) -> Iterator[Block]:
         """Parts of a block that the general route can hold the posteriors of."""
-        per_row = self.numbers_per_row(n_components, block.X.shape[1])
+        per_row = self.workspace_per_row(n_components, block.X.shape[1])
         rows = max(64, TILE_NUMBERS // per_row)
         for first in range(0, block.n_rows, rows):
             yield block.part(first, first + rows)
@@ -97,15 +98,16 @@ class FactorFamily(FactorSteps):
         sums = complete.careful_sums(work.U[whole], work.latents, resp[whole], reading)
         if work.rows is None:
             return sums
-        if not self.holes:
+        if not self.has_missing:
             raise ValueError(
                 "a row has missing entries, and the model was told that there are none; "
-                "begin the fit with the rows that have some"
+                "make its family with has_missing=True, or begin the fit with the rows that "
+                "have some"
             )
         return sums + incomplete.incomplete_sums(work.rows, resp[work.lacking], reading)
 
     def about_frame(self, moments: FactorSums) -> FactorSums:
-        return moved(moments, np.zeros_like(moments.origin))
+        return change_origin(moments, np.zeros_like(moments.origin))
 
     # ------------------------------------------------ using a fit
 
@@ -116,7 +118,7 @@ class FactorFamily(FactorSteps):
         same = reading.parts.covariances if covariances else None
         if can_lift(block, reading):
             log_density, a = complete.lifted_scores(block, reading)
-            return Posterior(log_density, _unwhitened(a, reading), same)
+            return Posterior(log_density, _unwhiten(a, reading), same)
         parts = [
             self._tile_posterior(tile, reading, covariances and not block.complete)
             for tile in self._tiles(block, len(reading.means))
@@ -132,7 +134,7 @@ class FactorFamily(FactorSteps):
         scores = self.scores(tile, reading)
         work: Work = scores.work
         means = np.empty((len(work.U), *reading.parts.back.shape[:2]))
-        means[work.whole] = _unwhitened(work.latents, reading)
+        means[work.whole] = _unwhiten(work.latents, reading)
         if work.rows is not None:
             means[work.lacking] = work.rows.z
         if not covariances:
@@ -144,7 +146,7 @@ class FactorFamily(FactorSteps):
             each[work.lacking] = unpack(work.rows.covariance, means.shape[-1])
         return Posterior(scores.log_density, means, each)
 
-    def completed(
+    def complete_rows(
         self, scores: Scores, reading: FactorReading, component: int, normals: Array | None
     ) -> Array:
         work: Work = scores.work
@@ -181,6 +183,6 @@ class FactorFamily(FactorSteps):
         return params.frame.leave(rows)
 
 
-def _unwhitened(a: Array, reading: FactorReading) -> Array:
+def _unwhiten(a: Array, reading: FactorReading) -> Array:
     """E[z | x] (n, K, d) of whitened latents."""
     return np.asarray(np.einsum("kij,nkj->nki", reading.parts.back, a))

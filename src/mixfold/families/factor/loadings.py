@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mixfold.contracts import Array
+from mixfold.contracts import Array, record
 from mixfold.families.factor.regression import Regression, solve_rows, weighted_sum
 
 
@@ -23,7 +23,7 @@ class Loadings(ABC):
         """Loadings (K, D, d) that maximise the expected likelihood at the given noise (K, D)."""
 
     @abstractmethod
-    def pooled(self, covariances: Array, count: Array) -> Array:
+    def pool_covariances(self, covariances: Array, count: Array) -> Array:
         """Latent covariances (K, d, d) as they may be absorbed into the loadings."""
 
     @abstractmethod
@@ -31,15 +31,16 @@ class Loadings(ABC):
         """(K, ...) summed over the components that share loadings."""
 
     @abstractmethod
-    def reduced(self, loadings: Array) -> Array:
+    def drop_copies(self, loadings: Array) -> Array:
         """One copy of each."""
 
-    def n_free(self, factors: Array, n_features: int) -> int:
-        """Free parameters: a rotation of the latents changes nothing."""
-        own = self.reduced(factors)
-        return int((n_features * own - own * (own - 1) // 2).sum())
+    def n_free_each(self, factors: Array, n_features: int) -> Array:
+        """Free parameters of each set of loadings: a rotation of the latents changes nothing."""
+        own = self.drop_copies(factors)
+        return np.asarray(n_features * own - own * (own - 1) // 2)
 
 
+@record
 @dataclass(frozen=True)
 class OwnLoadings(Loadings):
     """Every component its own subspace."""
@@ -49,16 +50,17 @@ class OwnLoadings(Loadings):
     def estimate(self, moments: Regression, noise: Array) -> Array:
         return solve_rows(moments.zz, moments.xz)
 
-    def pooled(self, covariances: Array, count: Array) -> Array:
+    def pool_covariances(self, covariances: Array, count: Array) -> Array:
         return covariances
 
     def gather(self, values: Array) -> Array:
         return values
 
-    def reduced(self, loadings: Array) -> Array:
+    def drop_copies(self, loadings: Array) -> Array:
         return loadings
 
 
+@record
 @dataclass(frozen=True)
 class TiedLoadings(Loadings):
     """One set of loadings for all components."""
@@ -75,12 +77,12 @@ class TiedLoadings(Loadings):
         xz = (precision[..., None] * moments.xz).sum(axis=0, keepdims=True)
         return np.repeat(solve_rows(zz, xz), len(moments.xz), axis=0)
 
-    def pooled(self, covariances: Array, count: Array) -> Array:
+    def pool_covariances(self, covariances: Array, count: Array) -> Array:
         common = np.tensordot(count / count.sum(), covariances, axes=1)
         return np.broadcast_to(common, covariances.shape)
 
     def gather(self, values: Array) -> Array:
         return np.asarray(values.sum(axis=0, keepdims=True))
 
-    def reduced(self, loadings: Array) -> Array:
+    def drop_copies(self, loadings: Array) -> Array:
         return loadings[:1]

@@ -8,18 +8,27 @@ from typing import ClassVar
 
 import numpy as np
 
-from mixfold.contracts import Array
+from mixfold.contracts import Array, record
 
 
 @dataclass(frozen=True)
 class Noise(ABC):
-    """A rule of sharing. ``tied``: the components have the same noise; ``held``: it is given."""
+    """A rule of sharing. ``tied``: the components have the same noise; ``held``: it is given.
+
+    A subclass says which columns share a variance: ``over_columns`` and ``n_columns``, and where
+    neither all columns nor none share one also ``spread`` and ``drop_copies``. Both flags may stay
+    as they are: they only allow what a rule need not have.
+    """
 
     tied: bool = False
     held: bool = False
 
-    # whether the columns may be scaled apart without leaving the family
-    own_columns: ClassVar[bool]
+    # whether each column may be measured in units of its own without leaving the family: False
+    # where columns share a variance, which is then that of their common unit
+    scales_columns: ClassVar[bool] = False
+    # whether all columns of a component share one variance: sums of squares are then only needed
+    # over all columns together, and are spread evenly over them
+    isotropic: ClassVar[bool] = False
 
     @abstractmethod
     def over_columns(self, values: Array) -> Array:
@@ -38,7 +47,7 @@ class Noise(ABC):
         """The inverse: (K or 1, columns) to (K, D)."""
         return np.broadcast_to(shared, shape).copy()
 
-    def reduced(self, noise: Array) -> Array:
+    def drop_copies(self, noise: Array) -> Array:
         """One copy of each variance of (K, D)."""
         kept = noise[:1] if self.tied else noise
         return np.asarray(kept[:, : self.n_columns(noise.shape[1])])
@@ -49,11 +58,12 @@ class Noise(ABC):
         return (1 if self.tied else n_components) * self.n_columns(n_features)
 
 
+@record
 @dataclass(frozen=True)
 class DiagonalNoise(Noise):
     """Every column its own variance: factor analysis."""
 
-    own_columns: ClassVar[bool] = True
+    scales_columns: ClassVar[bool] = True
 
     def over_columns(self, values: Array) -> Array:
         return values
@@ -62,11 +72,12 @@ class DiagonalNoise(Noise):
         return n_features
 
 
+@record
 @dataclass(frozen=True)
 class IsotropicNoise(Noise):
     """One variance for all columns: probabilistic PCA."""
 
-    own_columns: ClassVar[bool] = False
+    isotropic: ClassVar[bool] = True
 
     def over_columns(self, values: Array) -> Array:
         return np.asarray(values.sum(axis=1, keepdims=True))

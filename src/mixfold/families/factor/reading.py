@@ -24,8 +24,8 @@ AMPLIFICATION_LIMIT_32 = 1e2
 class FactorReading:
     """``constant`` (K,) is the log density of a complete row without its quadratic form.
 
-    ``isotropic``: the noise of a component is the same in all columns; ``holes``: statistics keep
-    the entries of rows with missing ones apart; ``kept`` is what others made of it.
+    ``isotropic``: the noise of a component is the same in all columns; ``has_missing``: statistics
+    keep the entries of rows with missing ones apart; ``kept`` is what others made of it.
     """
 
     frame: Frame
@@ -36,7 +36,7 @@ class FactorReading:
     constant: Array
     amplification: float
     isotropic: bool
-    holes: bool
+    has_missing: bool
     kept: dict[str, Any] = field(default_factory=dict, compare=False)
 
     @property
@@ -50,7 +50,7 @@ class FactorReading:
         return np.dtype(np.float32 if single else np.float64)
 
 
-def read(params: FactorParams, isotropic: bool, holes: bool) -> FactorReading:
+def read(params: FactorParams, isotropic: bool, has_missing: bool) -> FactorReading:
     parts = low_rank(params.loadings, params.noise)
     size = params.n_features
     constant = -0.5 * (size * LOG_2PI + parts.log_det) - params.frame.log_scale.sum()
@@ -59,7 +59,7 @@ def read(params: FactorParams, isotropic: bool, holes: bool) -> FactorReading:
     worst = float(reach.mean(axis=1).max())
     return FactorReading(
         params.frame, params.means, params.loadings, params.noise, parts, constant, worst,
-        isotropic, holes,
+        isotropic, has_missing,
     )  # fmt: skip
 
 
@@ -71,6 +71,6 @@ def in_data_units(reading: FactorReading) -> FactorReading:
         means = reading.frame.leave(reading.means)
         loadings, noise = reading.loadings * scale[:, None], reading.noise * scale**2
         params = FactorParams(frame, means, loadings, noise)
-        reading.kept["data"] = read(params, reading.isotropic, reading.holes)
+        reading.kept["data"] = read(params, reading.isotropic, reading.has_missing)
     other: FactorReading = reading.kept["data"]
     return other

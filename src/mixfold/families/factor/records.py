@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mixfold.contracts import Array, Stats, constant, record
+from mixfold.contracts import Array, NotNegative, Stats, constant, record
 from mixfold.math.frame import Frame
 
 
@@ -22,7 +22,7 @@ class FactorParams:
     frame: Frame
     means: Array
     loadings: Array
-    noise: Array
+    noise: NotNegative
 
     @property
     def n_components(self) -> int:
@@ -74,7 +74,7 @@ def no_latents(n_components: int, n_entries: int | None, n_factors: int) -> Late
     return Latents(np.zeros(lead), np.zeros(shape), np.zeros((*shape, n_factors)))
 
 
-def moved(sums: FactorSums, origin: Array) -> FactorSums:
+def change_origin(sums: FactorSums, origin: Array) -> FactorSums:
     """The same sums about another origin."""
     shift = sums.origin - origin
     count, z = entry_counts(sums)

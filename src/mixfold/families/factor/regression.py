@@ -66,7 +66,7 @@ def latent_prior(rows: Latents, fixed_means: bool) -> tuple[Array, Array]:
     return mean, _covariance(rows, n, mean)
 
 
-def unexplained(moments: Regression, loadings: Array) -> Array:
+def residual_squares(moments: Regression, loadings: Array) -> Array:
     """Sums (K, D) of squares that any loadings (K, D, d) leave to the noise."""
     gain = ((times(moments.zz, loadings) - 2 * moments.xz) * loadings).sum(axis=-1)
     return np.asarray(moments.xx + moments.count * gain)

@@ -13,7 +13,7 @@ _LEAST_SIGNAL = 1e-2
 _LEAST_NOISE = 0.1
 
 
-def shared_axes(U: Array, resp: Array, size: int, fixed: Array | None) -> list[Axes]:
+def component_axes(U: Array, resp: Array, size: int, fixed: Array | None) -> list[Axes]:
     """The axes of each component; one with too few rows takes those of all rows about its mean."""
     out = []
     everybody: Axes | None = None

@@ -10,12 +10,17 @@ import numpy as np
 from mixfold.contracts import Array
 from mixfold.families.component import ComponentFamily
 from mixfold.families.factor import start
+from mixfold.families.factor.gradients import FactorMetric, gradient_and_metric
 from mixfold.families.factor.loadings import Loadings, OwnLoadings
 from mixfold.families.factor.noise import DiagonalNoise, Noise
-from mixfold.families.factor.records import FactorParams, FactorSums, moved
-from mixfold.families.factor.regression import Regression, latent_prior, regression, unexplained
-from mixfold.families.factor.slopes import FactorMetric, slopes
-from mixfold.math.frame import Frame, frame_about_zero, frame_of, uniform, widened
+from mixfold.families.factor.records import FactorParams, FactorSums, change_origin
+from mixfold.families.factor.regression import (
+    Regression,
+    latent_prior,
+    regression,
+    residual_squares,
+)
+from mixfold.math.frame import Frame, frame_about_zero, frame_of, uniform, widen_constant_columns
 
 _TINY = float(np.finfo(float).tiny)
 
@@ -30,7 +35,7 @@ class FactorSteps(ComponentFamily):
         Factors of each component; a single one is for all.
     noise, loadings
         What entries and components share.
-    holes : bool
+    has_missing : bool
         Whether rows with missing entries will be learned from.
     fixed_means : bool
         All means are zero, in data coordinates.
@@ -43,7 +48,7 @@ class FactorSteps(ComponentFamily):
     factors: tuple[int, ...] = (1,)
     noise: Noise = field(default_factory=DiagonalNoise)
     loadings: Loadings = field(default_factory=OwnLoadings)
-    holes: bool = False
+    has_missing: bool = False
     fixed_means: bool = False
     expand: bool = True
 
@@ -56,9 +61,9 @@ class FactorSteps(ComponentFamily):
 
     @property
     def scales_columns(self) -> bool:
-        return self.noise.own_columns
+        return self.noise.scales_columns
 
-    def numbers_per_row(self, n_components: int, n_features: int) -> int:
+    def workspace_per_row(self, n_components: int, n_features: int) -> int:
         return 4 * n_features + n_components * (self.size + 1) ** 2
 
     def normals_per_row(self, n_features: int) -> int:
@@ -73,18 +78,45 @@ class FactorSteps(ComponentFamily):
 
     def n_free(self, n_components: int, n_features: int) -> int:
         means = 0 if self.fixed_means else n_components * n_features
-        loadings = self.loadings.n_free(self._own(n_components), n_features)
+        return means + self._n_free_covariances(n_components, n_features)
+
+    def n_free_beside_outputs(self, n_components: int, n_features: int) -> int:
+        """Free parameters where outputs look at the latents as well: only rotations are hidden."""
+        means = 0 if self.fixed_means else n_components * n_features
+        loadings = int(self.loadings.n_free_each(self._own(n_components), n_features).sum())
         return means + loadings + self.noise.n_free(n_components, n_features)
+
+    def _n_free_covariances(self, n_components: int, n_features: int) -> int:
+        """Dimensions in which the covariances can vary: the rank of their Jacobian.
+
+        More factors than can be identified add nothing: own covariances have at most D (D + 1) / 2
+        dimensions each; with common loadings the entries off the diagonal are common, too.
+        """
+        K, D = n_components, n_features
+        most = D * (D + 1) // 2
+        noise = self.noise.n_free(1, D)
+        loadings = np.minimum(self.loadings.n_free_each(self._own(K), D), most)
+        if self.loadings.tied:
+            common = int(loadings[0])
+            if noise == D and not self.noise.tied:
+                return K * D + min(common, most - D)
+            own = 0 if self.noise.tied else (K - 1) * noise
+            return min(common + noise, most) + own
+        if self.noise.tied:
+            return int(loadings.sum() + min(noise, (most - loadings).sum()))
+        return int(np.minimum(loadings + noise, most).sum())
 
     # ------------------------------------------------ parameters
 
     def frame(self, X: Array, weight: Array, spread: Array | None = None) -> Frame:
-        frame = frame_about_zero(X, weight) if self.fixed_means else frame_of(X, weight)
+        # rows about a fixed mean may stand for moments: none of them is an outlier
+        zero = self.fixed_means
+        frame = frame_about_zero(X, weight) if zero else frame_of(X, weight, robust=True)
         if not self.scales_columns:
             return uniform(frame)
-        return frame if spread is None else widened(frame, X, spread)
+        return frame if spread is None else widen_constant_columns(frame, X, spread)
 
-    def reframed(self, params: FactorParams, frame: Frame) -> FactorParams:
+    def change_frame(self, params: FactorParams, frame: Frame) -> FactorParams:
         ratio = params.frame.scale / frame.scale
         means = frame.enter(params.frame.leave(params.means))
         loadings, noise = params.loadings * ratio[:, None], params.noise * ratio**2
@@ -92,7 +124,7 @@ class FactorSteps(ComponentFamily):
 
     def from_sample(self, frame: Frame, U: Array, resp: Array) -> FactorParams:
         fixed = np.zeros(U.shape[1]) if self.fixed_means else None
-        axes_of = start.pooled_axes if self.loadings.tied else start.shared_axes
+        axes_of = start.pooled_axes if self.loadings.tied else start.component_axes
         all_axes = axes_of(U, resp, self.size, fixed)
         means = np.stack([axes.mean for axes in all_axes])
         pairs = [
@@ -122,7 +154,7 @@ class FactorSteps(ComponentFamily):
         if self.expand and self.size:
             loadings = loadings @ self._root(prior, moments.rows.count)
         params = FactorParams(previous.frame, means, loadings, noise)
-        return self._settled(params, fit, previous), np.asarray(low.any(axis=1))
+        return self._keep_unseen_entries(params, fit, previous), np.asarray(low.any(axis=1))
 
     def _noise(
         self, fit: Regression, loadings: Array, previous: FactorParams
@@ -133,7 +165,7 @@ class FactorSteps(ComponentFamily):
             return previous.noise, np.zeros(shape, bool)
         count = np.broadcast_to(fit.count, shape)
         total = self.noise.gather(count)
-        left = self.noise.gather(unexplained(fit, loadings))
+        left = self.noise.gather(residual_squares(fit, loadings))
         pooled = left / np.maximum(total, _TINY)
         known = self.noise.spread(total > 0, shape)
         noise = self.noise.spread(np.maximum(pooled, self.floor), shape)
@@ -144,9 +176,9 @@ class FactorSteps(ComponentFamily):
         """Factors (K, d, d) of the latent covariances; the identity where there are no rows."""
         empty = (count <= 0)[:, None, None]
         prior = np.where(empty, np.eye(self.size), prior)
-        return np.linalg.cholesky(self.loadings.pooled(prior, count))
+        return np.linalg.cholesky(self.loadings.pool_covariances(prior, count))
 
-    def _settled(
+    def _keep_unseen_entries(
         self, params: FactorParams, fit: Regression, previous: FactorParams
     ) -> FactorParams:
         """Components without rows stay; entries that a component never saw are those of all."""
@@ -169,7 +201,7 @@ class FactorSteps(ComponentFamily):
             np.where(empty[:, None], previous.noise, params.noise),
         )
 
-    def floor_words(self, component: int) -> str:
+    def floor_message(self, component: int) -> str:
         return (
             f"noise of component {component} reached the floor of {self.floor:g} relative to the "
             "data (a Heywood case: a column that the factors explain wholly, duplicated or too "
@@ -189,7 +221,7 @@ class FactorSteps(ComponentFamily):
                 means[k] = point
         return FactorParams(params.frame, means, loadings, noise)
 
-    def keep(self, params: FactorParams, which: Array) -> FactorParams:
+    def select(self, params: FactorParams, which: Array) -> FactorParams:
         return FactorParams(
             params.frame, params.means[which], params.loadings[which], params.noise[which]
         )
@@ -202,15 +234,15 @@ class FactorSteps(ComponentFamily):
         Where the likelihood grows as a variance goes to zero (a Heywood case), its root is at an
         ordinary maximum; its logarithm would have no end.
         """
-        parts = [self.loadings.reduced(params.loadings)]
+        parts = [self.loadings.drop_copies(params.loadings)]
         if not self.noise.held:
-            parts.append(np.sqrt(self.noise.reduced(params.noise)))
+            parts.append(np.sqrt(self.noise.drop_copies(params.noise)))
         if not self.fixed_means:
             parts.insert(0, params.means)
         return np.concatenate([part.ravel() for part in parts])
 
     def from_coordinates(self, params: FactorParams, vector: Array) -> FactorParams:
-        own = self.loadings.reduced(params.loadings)
+        own = self.loadings.drop_copies(params.loadings)
         start_at = 0 if self.fixed_means else params.means.size
         means = params.means if self.fixed_means else vector[:start_at].reshape(params.means.shape)
         free = np.arange(self.size) < self._own(len(params.means))[:, None, None]
@@ -219,12 +251,12 @@ class FactorSteps(ComponentFamily):
         if self.noise.held:
             return FactorParams(params.frame, means, loadings, params.noise)
         shared = np.maximum(vector[start_at + own.size :] ** 2, self.floor)
-        noise = shared.reshape(self.noise.reduced(params.noise).shape)
+        noise = shared.reshape(self.noise.drop_copies(params.noise).shape)
         spread = self.noise.spread(noise, params.noise.shape)
         return FactorParams(params.frame, means, loadings, spread)
 
     def derivatives(self, params: FactorParams, moments: FactorSums) -> tuple[Array, FactorMetric]:
-        if self.noise.held:
-            raise TypeError("factors with a given noise have no slopes; fit without quasi-newton")
-        sums = moved(moments, params.means)
-        return slopes(params, sums, self.noise, self.loadings, self.fixed_means, self.floor)
+        sums = change_origin(moments, params.means)
+        return gradient_and_metric(
+            params, sums, self.noise, self.loadings, self.fixed_means, self.floor
+        )

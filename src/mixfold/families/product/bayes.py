@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from mixfold.contracts import Array, Block
+from mixfold.contracts import Array, Block, record
 from mixfold.families.conjugate import ConjugateFamily
 from mixfold.families.product.family import PlainProduct
 from mixfold.families.product.records import (
@@ -18,14 +18,15 @@ from mixfold.families.product.records import (
     ProductPosterior,
     ProductPrior,
     ProductReading,
-    joined,
+    join_columns,
 )
 from mixfold.families.product.rows import columns_of, frame_of_columns
 from mixfold.math.frame import Frame
 
 
+@record
 @dataclass(frozen=True)
-class ProductFamily(PlainProduct, ConjugateFamily):
+class ProductFamily(PlainProduct, ConjugateFamily):  # type: ignore[override]  # readings of parts
     """A product whose parts are all conjugate families."""
 
     def __post_init__(self) -> None:
@@ -62,16 +63,18 @@ class ProductFamily(PlainProduct, ConjugateFamily):
         parts = (f.keep_posterior(q, which) for f, _, q in self._each(posterior.parts))
         return replace(posterior, parts=tuple(parts))
 
-    def reframed_prior(self, prior: ProductPrior, old: Frame, new: Frame) -> ProductPrior:
+    def change_frame_of_prior(self, prior: ProductPrior, old: Frame, new: Frame) -> ProductPrior:
         parts = [
-            f.reframed_prior(before, frame_of_columns(old, c), frame_of_columns(new, c))
+            f.change_frame_of_prior(before, frame_of_columns(old, c), frame_of_columns(new, c))
             for f, c, before in self._each(prior.parts)
         ]
         return ProductPrior(tuple(parts))
 
-    def reframed_posterior(self, posterior: ProductPosterior, frame: Frame) -> ProductPosterior:
+    def change_frame_of_posterior(
+        self, posterior: ProductPosterior, frame: Frame
+    ) -> ProductPosterior:
         parts = [
-            f.reframed_posterior(q, frame_of_columns(frame, c))
+            f.change_frame_of_posterior(q, frame_of_columns(frame, c))
             for f, c, q in self._each(posterior.parts)
         ]
         return replace(posterior, frame=frame, parts=tuple(parts))
@@ -82,8 +85,8 @@ class ProductFamily(PlainProduct, ConjugateFamily):
         parts = tuple(f.point(q) for f, _, q in self._each(posterior.parts))
         return ProductParams(posterior.frame, posterior.columns, parts)
 
-    def expected(self, posterior: ProductPosterior) -> ProductReading:
-        parts = tuple(f.expected(q) for f, _, q in self._each(posterior.parts))
+    def expected_reading(self, posterior: ProductPosterior) -> ProductReading:
+        parts = tuple(f.expected_reading(q) for f, _, q in self._each(posterior.parts))
         return ProductReading(posterior.frame, posterior.columns, parts)
 
     def draw(self, posterior: ProductPosterior, rng: np.random.Generator) -> ProductParams:
@@ -125,4 +128,4 @@ class ProductFamily(PlainProduct, ConjugateFamily):
         self, posterior: ProductPosterior, labels: Array, rng: np.random.Generator
     ) -> Array:
         rows = [f.sample_predictive(q, labels, rng) for f, _, q in self._each(posterior.parts)]
-        return joined(posterior.columns, tuple(rows))
+        return join_columns(posterior.columns, tuple(rows))

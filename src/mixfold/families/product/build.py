@@ -17,13 +17,13 @@ from mixfold.families.bayes.normal_gamma import (
 from mixfold.families.bayes.normal_wishart import BayesFull, BayesTied
 from mixfold.families.component import ComponentFamily
 from mixfold.families.conjugate import ConjugateFamily
-from mixfold.families.linear import LINEAR
+from mixfold.families.exponential import EXPONENTIAL_FAMILIES
 from mixfold.families.product.bayes import ProductFamily
 from mixfold.families.product.family import PlainProduct
 from mixfold.families.product.records import Part
 
 # what a part may be called
-PARTS: dict[str, type[ConjugateFamily]] = {
+PARTS: dict[str, type[ComponentFamily]] = {
     "full": BayesFull,
     "tied": BayesTied,
     "diag": BayesDiagonal,
@@ -31,7 +31,7 @@ PARTS: dict[str, type[ConjugateFamily]] = {
     "tied-diag": BayesTiedDiagonal,
     "tied-spherical": BayesTiedSpherical,
     "known": KnownCovariance,
-    **LINEAR,
+    **EXPONENTIAL_FAMILIES,
 }
 
 

@@ -13,21 +13,22 @@ from functools import reduce
 
 import numpy as np
 
-from mixfold.contracts import Array, Block
+from mixfold.contracts import Array, Block, record
 from mixfold.families.component import Scores
 from mixfold.families.product.records import (
     Held,
     ProductMoments,
     ProductParams,
     ProductReading,
-    joined,
-    split,
+    join_columns,
+    split_vector,
 )
 from mixfold.families.product.rows import columns_of, frame_of_columns
 from mixfold.families.product.steps import ProductSteps
 from mixfold.math.lifted import Sums
 
 
+@record
 @dataclass(frozen=True)
 class PlainProduct(ProductSteps):
     """A product of families; parameters are those of ``ProductSteps``."""
@@ -59,14 +60,14 @@ class PlainProduct(ProductSteps):
             tuple(family.moments(own, resp, part) for own, (family, _, part) in pairs)
         )
 
-    def fused(
+    def fused_pass(
         self, block: Block, reading: ProductReading, log_weights: Array
     ) -> tuple[ProductMoments, Sums] | None:
         live = list(self.live(reading))
         if len(live) > 1:  # responsibilities need the scores of all parts
             return None
         ((family, columns, part),) = live
-        result = family.fused(columns_of(block, columns), part, log_weights)
+        result = family.fused_pass(columns_of(block, columns), part, log_weights)
         return None if result is None else (ProductMoments((result[0],)), result[1])
 
     def about_frame(self, moments: ProductMoments) -> ProductMoments:
@@ -82,26 +83,26 @@ class PlainProduct(ProductSteps):
 
     def _normals(self, held: Held | ProductReading, normals: Array) -> list[Array]:
         sizes = (family.normals_per_row(columns.size) for family, columns, _ in self.live(held))
-        return split(normals, tuple(sizes))
+        return split_vector(normals, tuple(sizes))
 
-    def completed(
+    def complete_rows(
         self, scores: Scores, reading: ProductReading, component: int, normals: Array | None
     ) -> Array:
         live = list(self.live(reading))
         shares = [None] * len(live) if normals is None else self._normals(reading, normals)
         parts = tuple(
-            family.completed(own, part, component, share)
+            family.complete_rows(own, part, component, share)
             for (family, _, part), own, share in zip(live, scores.work, shares, strict=True)
         )
-        return joined(tuple(columns for _, columns, _ in live), parts)
+        return join_columns(tuple(columns for _, columns, _ in live), parts)
 
-    def filled(self, scores: Scores, resp: Array, reading: ProductReading) -> Array:
+    def fill_missing(self, scores: Scores, resp: Array, reading: ProductReading) -> Array:
         live = list(self.live(reading))
         parts = tuple(
-            family.filled(own, resp, part)
+            family.fill_missing(own, resp, part)
             for (family, _, part), own in zip(live, scores.work, strict=True)
         )
-        return joined(tuple(columns for _, columns, _ in live), parts)
+        return join_columns(tuple(columns for _, columns, _ in live), parts)
 
     def condition(
         self, params: ProductParams, known: Array, values: Array
@@ -127,9 +128,9 @@ class PlainProduct(ProductSteps):
             family.sample(part, labels, share)
             for (family, _, part), share in zip(live, shares, strict=True)
         )
-        return joined(tuple(columns for _, columns, _ in live), rows)
+        return join_columns(tuple(columns for _, columns, _ in live), rows)
 
     def draw_rows(self, params: ProductParams, labels: Array, rng: np.random.Generator) -> Array:
         live = list(self.live(params))
         rows = tuple(family.draw_rows(part, labels, rng) for family, _, part in live)
-        return joined(tuple(columns for _, columns, _ in live), rows)
+        return join_columns(tuple(columns for _, columns, _ in live), rows)

@@ -13,6 +13,7 @@ from mixfold.families.component import ComponentFamily
 from mixfold.math.frame import Frame
 
 
+@record
 @dataclass(frozen=True)
 class Part:
     """Some columns of a table, by position, and the family of their entries."""
@@ -44,7 +45,7 @@ class Held:
     @property
     def means(self) -> Array:
         """(K, D) in the coordinates of the frame."""
-        return joined(self.columns, tuple(part.means for part in self.parts))
+        return join_columns(self.columns, tuple(part.means for part in self.parts))
 
 
 @record
@@ -116,20 +117,20 @@ class ProductMetric:
     parts: tuple[Metric, ...]
 
     def solve(self, gradient: Array) -> Array:
-        pieces = split(gradient, self.sizes)
+        pieces = split_vector(gradient, self.sizes)
         return np.concatenate(
             [metric.solve(piece) for metric, piece in zip(self.parts, pieces, strict=True)]
         )
 
 
-def split(vector: Array, sizes: tuple[int, ...]) -> list[Array]:
+def split_vector(vector: Array, sizes: tuple[int, ...]) -> list[Array]:
     """The consecutive pieces, of these sizes, of the last axis."""
     ends = np.cumsum(sizes)
     pairs = zip(ends - np.asarray(sizes), ends, strict=True)
     return [vector[..., first:last] for first, last in pairs]
 
 
-def joined(columns: tuple[Array, ...], parts: tuple[Array, ...]) -> Array:
+def join_columns(columns: tuple[Array, ...], parts: tuple[Array, ...]) -> Array:
     """The columns (n, len(columns[i])) of each part in their places."""
     out = np.empty((len(parts[0]), sum(c.size for c in columns)))
     for where, values in zip(columns, parts, strict=True):

@@ -17,7 +17,7 @@ def columns_of(block: Block, columns: Array) -> Block:
 
     Whether it is complete is asked of its own entries: others may be the ones that lack some.
     """
-    X = taken(block.X, columns)
+    X = take_columns(block.X, columns)
     complete = block.complete or not np.isnan(X.data if issparse(X) else X).any()
     return replace(block, X=X, complete=complete)
 
@@ -26,7 +26,7 @@ def frame_of_columns(frame: Frame, columns: Array) -> Frame:
     return Frame(frame.origin[columns], frame.scale[columns])
 
 
-def taken(X: Any, columns: Array) -> Any:
+def take_columns(X: Any, columns: Array) -> Any:
     """Some columns of rows; neighbours, and all of them, are taken without a copy."""
     if not (columns.size and (np.diff(columns) == 1).all()):
         return np.ascontiguousarray(X[:, columns]) if isinstance(X, np.ndarray) else X[:, columns]

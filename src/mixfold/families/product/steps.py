@@ -17,9 +17,9 @@ from mixfold.families.product.records import (
     ProductMoments,
     ProductParams,
     ProductReading,
-    split,
+    split_vector,
 )
-from mixfold.families.product.rows import columns_of, frame_of_columns, taken
+from mixfold.families.product.rows import columns_of, frame_of_columns, take_columns
 from mixfold.math.frame import Frame
 
 
@@ -56,9 +56,29 @@ class ProductSteps(ComponentFamily):
                 "a part of a product of families cannot be a product itself; list its parts instead"
             )
 
+    # facts of a product follow from its parts: they are of the object, not of the class
+
+    @property
+    def readings(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Those that all parts offer."""
+        first, *others = (part.family.readings for part in self.parts)
+        return tuple(name for name in first if all(name in other for other in others))
+
     @property
     def augments(self) -> bool:  # type: ignore[override]
         return any(part.family.augments for part in self.parts)
+
+    @property
+    def takes_missing(self) -> bool:  # type: ignore[override]
+        return all(part.family.takes_missing for part in self.parts)
+
+    @property
+    def takes_sparse(self) -> bool:  # type: ignore[override]
+        return all(part.family.takes_sparse for part in self.parts)
+
+    @property
+    def key(self) -> Any:
+        return [(part.family.key, part.columns) for part in self.parts]
 
     @property
     def columns(self) -> tuple[Array, ...]:
@@ -70,24 +90,33 @@ class ProductSteps(ComponentFamily):
             if columns.size:
                 yield part.family, columns, value
 
-    def _changed(self, params: ProductParams, parts: list[Any]) -> ProductParams:
+    def _replace_parts(self, params: ProductParams, parts: list[Any]) -> ProductParams:
         """Other parameters of the parts that have columns left."""
         fresh = iter(parts)
         old = zip(params.columns, params.parts, strict=True)
         return replace(params, parts=tuple(next(fresh) if c.size else p for c, p in old))
 
-    def with_categories(self, maximum: Array) -> Self:
-        """Parts that must know the largest code of their columns are told."""
+    def with_maxima(self, maximum: Array, occurring: Any = None) -> Self:
         parts = []
         for part in self.parts:
-            tell = getattr(part.family, "with_categories", None)
-            family = part.family if tell is None else tell(maximum[list(part.columns)])
+            codes = None if occurring is None else tuple(occurring[d] for d in part.columns)
+            family = part.family.with_maxima(maximum[list(part.columns)], codes)
             parts.append(replace(part, family=family))
         return replace(self, parts=tuple(parts))
 
-    def numbers_per_row(self, n_components: int, n_features: int) -> int:
+    def for_columns(self, which: Array, n_features: int) -> Self:
+        """The parts that have some of the columns, which are numbered anew."""
+        parts = []
+        for part, columns in zip(self.parts, self.columns, strict=True):
+            kept = np.flatnonzero(np.isin(columns, which))
+            if kept.size:
+                places = np.searchsorted(which, columns[kept]).tolist()
+                parts.append(Part(tuple(places), part.family.for_columns(kept, columns.size)))
+        return replace(self, parts=tuple(parts))
+
+    def workspace_per_row(self, n_components: int, n_features: int) -> int:
         return sum(
-            part.family.numbers_per_row(n_components, len(part.columns)) for part in self.parts
+            part.family.workspace_per_row(n_components, len(part.columns)) for part in self.parts
         )
 
     def numbers_of_row(self, block: Block, reading: ProductReading) -> int:
@@ -102,7 +131,7 @@ class ProductSteps(ComponentFamily):
         origin, scale = np.empty(X.shape[1]), np.empty(X.shape[1])
         for part, columns in zip(self.parts, self.columns, strict=True):
             own = None if spread is None else spread[columns]
-            frame = part.family.frame(taken(X, columns), weight, own)
+            frame = part.family.frame(take_columns(X, columns), weight, own)
             origin[columns], scale[columns] = frame.origin, frame.scale
         return Frame(origin, scale)
 
@@ -119,7 +148,7 @@ class ProductSteps(ComponentFamily):
         """The view of each part; columns of all parts weigh about the same in distances."""
         views = []
         for part, columns in zip(self.parts, self.columns, strict=True):
-            view = part.family.view(frame_of_columns(frame, columns), taken(X, columns))
+            view = part.family.view(frame_of_columns(frame, columns), take_columns(X, columns))
             if _starts_from_rows(part.family):
                 view = view * np.sqrt(columns.size / _total_variance(view))
             views.append(view)
@@ -128,24 +157,30 @@ class ProductSteps(ComponentFamily):
     def from_rows(self, frame: Frame, X: Array, U: Array, resp: Array) -> ProductParams:
         sizes = tuple(view.shape[1] for view in self._views(frame, X[:1]))
         parts = [
-            part.family.from_rows(frame_of_columns(frame, columns), taken(X, columns), view, resp)
-            for part, columns, view in zip(self.parts, self.columns, split(U, sizes), strict=True)
+            part.family.from_rows(
+                frame_of_columns(frame, columns), take_columns(X, columns), view, resp
+            )
+            for part, columns, view in zip(
+                self.parts, self.columns, split_vector(U, sizes), strict=True
+            )
         ]
         return ProductParams(frame, self.columns, tuple(parts))
 
     def from_sample(self, frame: Frame, U: Array, resp: Array) -> ProductParams:
         parts = [
-            part.family.from_sample(frame_of_columns(frame, columns), taken(U, columns), resp)
+            part.family.from_sample(
+                frame_of_columns(frame, columns), take_columns(U, columns), resp
+            )
             for part, columns in zip(self.parts, self.columns, strict=True)
         ]
         return ProductParams(frame, self.columns, tuple(parts))
 
-    def reframed(self, params: ProductParams, frame: Frame) -> ProductParams:
+    def change_frame(self, params: ProductParams, frame: Frame) -> ProductParams:
         parts = [
-            family.reframed(part, frame_of_columns(frame, columns))
+            family.change_frame(part, frame_of_columns(frame, columns))
             for family, columns, part in self.live(params)
         ]
-        return replace(self._changed(params, parts), frame=frame)
+        return replace(self._replace_parts(params, parts), frame=frame)
 
     def estimate(
         self, moments: ProductMoments, previous: ProductParams
@@ -155,10 +190,10 @@ class ProductSteps(ComponentFamily):
             for own, (family, _, part) in zip(moments.parts, self.live(previous), strict=True)
         ]
         touched = np.any([touched for _, touched in found], axis=0)
-        return self._changed(previous, [params for params, _ in found]), touched
+        return self._replace_parts(previous, [params for params, _ in found]), touched
 
-    def floor_words(self, component: int) -> str:
-        words = dict.fromkeys(part.family.floor_words(component) for part in self.parts)
+    def floor_message(self, component: int) -> str:
+        words = dict.fromkeys(part.family.floor_message(component) for part in self.parts)
         return ", or ".join(words)
 
     def describe(self, params: ProductParams) -> dict[str, Any]:
@@ -185,9 +220,9 @@ class ProductSteps(ComponentFamily):
         sizes = tuple(family.coordinates(part).size for family, _, part in live)
         parts = [
             family.from_coordinates(part, piece)
-            for (family, _, part), piece in zip(live, split(vector, sizes), strict=True)
+            for (family, _, part), piece in zip(live, split_vector(vector, sizes), strict=True)
         ]
-        return self._changed(params, parts)
+        return self._replace_parts(params, parts)
 
     def derivatives(
         self, params: ProductParams, moments: ProductMoments
@@ -205,11 +240,11 @@ class ProductSteps(ComponentFamily):
             family.place(part, where, points[:, columns])
             for family, columns, part in self.live(params)
         ]
-        return self._changed(params, parts)
+        return self._replace_parts(params, parts)
 
-    def keep(self, params: ProductParams, which: Array) -> ProductParams:
+    def select(self, params: ProductParams, which: Array) -> ProductParams:
         pairs = zip(self.parts, params.parts, strict=True)
-        return replace(params, parts=tuple(part.family.keep(own, which) for part, own in pairs))
+        return replace(params, parts=tuple(part.family.select(own, which) for part, own in pairs))
 
 
 def _starts_from_rows(family: ComponentFamily) -> bool:

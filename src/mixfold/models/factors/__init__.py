@@ -1,1 +1,1 @@
-"""Factor models: spectra, PPCA in closed form, starts, answers."""
+"""Factor models: spectra, PPCA in closed form, starts, predictions."""

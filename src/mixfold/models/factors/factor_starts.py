@@ -75,7 +75,9 @@ class SubspaceStart:
         ]
         planes = [sample_axes(sample.U[r], np.ones(len(r)), size) for r in rows]
         for _ in range(self.n_steps):
-            left = np.stack([_left(sample.U, p.mean, p.vectors) for p in planes], axis=1)
+            left = np.stack(
+                [_squared_distances_to_plane(sample.U, p.mean, p.vectors) for p in planes], axis=1
+            )
             assigned = left.argmin(axis=1)
             if sample.labels is not None:
                 assigned = np.where(sample.labels >= 0, sample.labels, assigned)
@@ -87,7 +89,7 @@ class SubspaceStart:
         return resp
 
 
-def _left(U: Array, mean: Array, vectors: Array) -> Array:
+def _squared_distances_to_plane(U: Array, mean: Array, vectors: Array) -> Array:
     """Squared distances of rows to a plane."""
     deviation = U - mean
     return np.asarray((deviation**2).sum(axis=1) - ((deviation @ vectors) ** 2).sum(axis=1))

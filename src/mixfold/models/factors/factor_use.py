@@ -1,4 +1,4 @@
-"""What is asked of fitted factor models: latents, and rows made of latents.
+"""Latents, projections and reconstructions of rows by fitted factor models.
 
 Readings here are of parameters in canonical coordinates (``canonical``), so that all answers of
 one fit speak of the same axes.
@@ -120,7 +120,7 @@ def _least_squares(reading: FactorReading, inferred: Inferred, X: Array) -> Arra
     return _projection(reading, inferred, X, np.ones_like(reading.noise))
 
 
-def _weighted(reading: FactorReading, inferred: Inferred, X: Array) -> Array:
+def _project_by_noise(reading: FactorReading, inferred: Inferred, X: Array) -> Array:
     roots = np.sqrt(reading.noise) * reading.frame.scale
     return _projection(reading, inferred, X, roots)
 
@@ -129,7 +129,7 @@ RECONSTRUCTIONS: dict[str, Rebuild] = {
     "posterior": _posterior,
     "hard": _hard,
     "least-squares": _least_squares,
-    "weighted": _weighted,
+    "weighted": _project_by_noise,
 }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from mixfold.contracts import Array, Executor, Source, record
 from mixfold.math.krylov import leading_eigenpairs
 from mixfold.math.largest import largest_pairs
-from mixfold.math.signs import signed
+from mixfold.math.signs import fix_signs
 from mixfold.math.spectrum import Rule
 from mixfold.models.factors.spectral_rows import collect
 from mixfold.models.factors.spectral_sums import (
@@ -101,7 +101,7 @@ def principal_axes(
     if solver not in SOLVERS:
         raise ValueError(f"solver must be one of {', '.join(SOLVERS)}; got {solver!r}")
     if isinstance(size, Integral):
-        size = _checked(int(size), source.n_features)
+        size = _check_size(int(size), source.n_features)
     if solver == "auto":
         solver = choose_solver(source.n_samples, source.n_features, size)
     table = look(source, executor, center, origin)
@@ -110,7 +110,7 @@ def principal_axes(
     return _by_gram(table, size) if solver == "gram" else _by_products(table, size, rng)
 
 
-def _checked(size: int, n_features: int) -> int:
+def _check_size(size: int, n_features: int) -> int:
     if not 1 <= size <= n_features:
         raise ValueError(
             f"the number of axes must be from 1 to the number of columns, {n_features}; got {size}"
@@ -151,7 +151,7 @@ def from_moments(
     """The spectrum of the covariance that these moments give."""
     S = moments.covariance(center)
     total = float(np.trace(S))
-    values, vectors = _decomposed(S, size, total, len(S), moments.sums.weight)
+    values, vectors = _eigendecompose(S, size, total, len(S), moments.sums.weight)
     return _spectrum(moments.sums, center, values, vectors, total, "covariance", passes)
 
 
@@ -182,7 +182,7 @@ def _by_gram(table: Table, size: int | Rule) -> Spectrum:
     check_size(np.diagonal(G))
     total = float(np.trace(G))
     least = min(size, len(G)) if isinstance(size, int) else size
-    values, left = _decomposed(G, least, total, table.n_features, sums.weight)
+    values, left = _eigendecompose(G, least, total, table.n_features, sums.weight)
     # axes without variance have no direction of their own: any that complete the others will do
     more = size - len(values) if isinstance(size, int) else 0
     vectors = np.pad(rows.back(left), ((0, 0), (0, more)))
@@ -192,7 +192,7 @@ def _by_gram(table: Table, size: int | Rule) -> Spectrum:
     return _spectrum(sums, table.center, values, vectors, total, "gram", 1)
 
 
-def _decomposed(
+def _eigendecompose(
     S: Array, size: int | Rule, total: float, n_features: int, weight: float
 ) -> tuple[Array, Array]:
     """Values in decreasing order and vectors, as many as wanted."""
@@ -241,7 +241,7 @@ class _Operator:
         rows = np.ascontiguousarray(Q.T)
         return self.table.sum(Multiply(rows, self.origin, square=self.first is None))
 
-    def measured(self) -> tuple[RowSums, float]:
+    def measure_trace(self) -> tuple[RowSums, float]:
         """The sums of the first pass, and the trace of S."""
         assert self.first is not None
         mean = self.first.sums.mean
@@ -255,7 +255,7 @@ def _by_products(table: Table, size: int | Rule, rng: np.random.Generator) -> Sp
     k, start = (size if isinstance(size, int) else min(FIRST_AXES, D)), None
     while True:
         found = leading_eigenpairs(operator, D, k, rng, tol=table.tolerance, start=start)
-        sums, total = operator.measured()
+        sums, total = operator.measure_trace()
         order = min(int(sums.rows), D)
         kept = k if isinstance(size, int) else size(found.values, total, D, sums.weight)
         if isinstance(size, int) or kept < k or k >= order:
@@ -280,5 +280,5 @@ def _spectrum(
     converged: bool = True,
 ) -> Spectrum:
     mean = sums.mean if center else np.zeros_like(sums.origin)
-    vectors, rows = signed(vectors), int(sums.rows)
+    vectors, rows = fix_signs(vectors), int(sums.rows)
     return Spectrum(mean, values, vectors, total, sums.weight, rows, solver, passes, converged)

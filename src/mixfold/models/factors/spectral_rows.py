@@ -1,4 +1,4 @@
-"""The rows of a table that has few of them, collected: their scalar products and what they span.
+"""The rows of a table with few rows, in memory: their Gram matrix and span.
 
 With A the rows (N, D) about their mean, each times the root of its share of the weight, A'A is
 the covariance; A A' (N, N) has the same eigenvalues.
@@ -16,7 +16,8 @@ import numpy as np
 from scipy import sparse
 
 from mixfold.contracts import Array, Block, Executor, Source
-from mixfold.models.factors.spectral_sums import NO_WEIGHT, RowSums, about, complete_rows, row_sums
+from mixfold.math.frame import subtract_origin
+from mixfold.models.factors.spectral_sums import NO_WEIGHT, RowSums, complete_rows, row_sums
 
 # Entries of a panel of columns that is worked on at a time.
 PANEL = 2**22
@@ -84,13 +85,13 @@ def collect(
     if not thin:
         mean = sums.mean if center else np.zeros_like(origin)
         return DenseRows(tuple(block.X for block in blocks), root, mean), sums
-    moved = sparse.vstack([about(block.X, sums.origin) for block in blocks], format="csr")
+    moved = sparse.vstack([subtract_origin(block.X, sums.origin) for block in blocks], format="csr")
     matrix = sparse.diags_array(root) @ moved.astype(np.float64)
     return SparseRows(matrix, root, sums.shift if center else -sums.origin), sums
 
 
 def _sums(block: Block, origin: Array) -> RowSums:
-    X = about(block.X, origin)
+    X = subtract_origin(block.X, origin)
     return row_sums(block, block.weights().astype(X.dtype) @ X, origin)
 
 

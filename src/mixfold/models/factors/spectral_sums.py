@@ -13,6 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from mixfold.contracts import Array, Block, Stats, constant, record
+from mixfold.math.frame import subtract_origin
 
 
 class MissingEntries(ValueError):
@@ -120,7 +121,7 @@ class SumSquares:
     origin: Array
 
     def __call__(self, block: Block) -> SecondMoments:
-        X = about(complete_rows(block), self.origin)
+        X = subtract_origin(complete_rows(block), self.origin)
         weight = block.weights().astype(X.dtype)
         if sparse.issparse(X):
             second = (X.T @ (sparse.diags_array(weight) @ X)).toarray()
@@ -144,7 +145,7 @@ class Multiply:
     square: bool = True
 
     def __call__(self, block: Block) -> Products:
-        X = about(complete_rows(block), self.origin)
+        X = subtract_origin(complete_rows(block), self.origin)
         weight = block.weights().astype(X.dtype)
         rows = self.rows.astype(X.dtype, copy=False)
         # few and long rows: the fastest shape in BLAS, and the last one gives the sum of all rows
@@ -174,22 +175,6 @@ def check_size(squares: Array) -> None:
             "X holds values too large to be squared in its dtype; divide its columns by a large "
             "number first, or use float64"
         )
-
-
-def about(X: Any, origin: Array) -> Any:
-    """X - origin in the type of X; X itself if the origin is zero.
-
-    A CSR matrix gets entries where the origin is not zero, and nowhere else.
-    """
-    if not origin.any():
-        return X
-    shift = origin.astype(X.dtype)
-    if not sparse.issparse(X):
-        return X - shift
-    columns = np.flatnonzero(shift)
-    pointers = np.arange(X.shape[0] + 1) * len(columns)
-    entries = np.tile(shift[columns], X.shape[0]), np.tile(columns, X.shape[0]), pointers
-    return sparse.csr_array(X - sparse.csr_array(entries, shape=X.shape))
 
 
 def row_sums(block: Block, first: Array, origin: Array) -> RowSums:

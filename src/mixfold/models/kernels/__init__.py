@@ -1,1 +1,1 @@
-"""Models that see rows through a kernel: blocks of the Gram matrix, made when they are needed."""
+"""Kernel models: blocks of the Gram matrix are computed when they are needed."""

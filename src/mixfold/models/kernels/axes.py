@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mixfold.contracts import Array, record
+from mixfold.contracts import Array, NotNegative, record
 from mixfold.math.chebyshev import filtered_eigenpairs
 from mixfold.math.krylov import Eigenpairs, leading_eigenpairs
 from mixfold.math.largest import largest_pairs
 from mixfold.math.signs import signs
 from mixfold.models.kernels.centred import Centre, CentredGram
-from mixfold.models.kernels.law import AxesLaw, noise_variance
+from mixfold.models.kernels.feature_gaussian import FeatureGaussian, noise_variance
 
 # eigenvalues below this share of the largest are rounding
 NEGLIGIBLE = 1e-12
@@ -29,14 +29,14 @@ Watch = Callable[[int, float], bool]
 
 @record
 @dataclass(frozen=True, slots=True)
-class KernelAxes(AxesLaw):
+class KernelAxes(FeatureGaussian):
     """Eigenvalues (d,), coefficients (N, d) of centred products, and the law around them.
 
     ``values`` belong to the kernel matrix: over ``n_rows`` they are variances. ``trace`` is the sum
     of all of them, ``dimension`` that of the space in which noise is.
     """
 
-    values: Array
+    values: NotNegative
     coefficients: Array
     centre: Centre
     trace: float
@@ -105,7 +105,7 @@ def _rounding(gram: CentredGram) -> float:
     return _ULPS * unit * gram.size * float(np.abs(gram.gram.diagonal()) @ gram.shares)
 
 
-def known_scores(axes: KernelAxes) -> Array:
+def scores_of_known_rows(axes: KernelAxes) -> Array:
     """Scores of the rows that the axes are combinations of, without another product."""
     weight = axes.n_rows * axes.centre.shares
     return np.asarray(_per(weight)[:, None] * axes.coefficients * axes.values)

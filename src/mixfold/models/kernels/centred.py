@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mixfold.contracts import Array, record
+from mixfold.contracts import Array, Shares, record
 from mixfold.models.kernels.gram import Gram
 
 
@@ -20,7 +20,7 @@ from mixfold.models.kernels.gram import Gram
 class Centre:
     """What centring a new row takes: shares p (N,), means G p (N,) and p'G p."""
 
-    shares: Array
+    shares: Shares
     means: Array
     mean: float
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.math.kernels import Kernel
-from mixfold.math.signs import signed, signs
-from mixfold.models.kernels.known import KnownRows
+from mixfold.math.signs import fix_signs, signs
+from mixfold.models.kernels.known_rows import KnownRows
 from mixfold.models.kernels.maps import GivenMap, LandmarkMap, inverse_root, landmark_map
 
 
@@ -25,20 +25,20 @@ def principal_map(kernel: Kernel, rows: Any, weight: Array | None = None) -> Lan
     return LandmarkMap(kernel, KnownRows.of(rows), principal_root(G, weight, str(rows.dtype)))
 
 
-def sampled_map(kernel: Kernel, landmarks: Any) -> LandmarkMap:
+def nystroem_map(kernel: Kernel, landmarks: Any) -> LandmarkMap:
     """The map of rows that stand for others (Nystroem)."""
     found = landmark_map(kernel, landmarks)
-    return replace(found, root=signed(found.root))
+    return replace(found, root=fix_signs(found.root))
 
 
-def given_map(G: Array, columns: Array, weight: Array | None = None) -> GivenMap:
+def precomputed_map(G: Array, columns: Array, weight: Array | None = None) -> GivenMap:
     """The map of rows that are products with all known rows; G (n, n) has those of ``columns``."""
     return GivenMap(columns, principal_root(np.asarray(G, np.float64), weight, str(G.dtype)))
 
 
 def sampled_given_map(G: Array, columns: Array, dtype: str) -> GivenMap:
     """The same for products of landmarks that stand for others."""
-    return GivenMap(columns, signed(inverse_root(np.asarray(G, np.float64), dtype)))
+    return GivenMap(columns, fix_signs(inverse_root(np.asarray(G, np.float64), dtype)))
 
 
 def principal_root(G: Array, weight: Array | None = None, dtype: str = "float64") -> Array:

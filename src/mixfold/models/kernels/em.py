@@ -52,9 +52,9 @@ class KernelEM:
     # ------------------------------------------------ start
 
     def initialise(self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0) -> Combinations:
-        return self.started(rng.standard_normal((self.gram.size, self.n_components)))
+        return self.start_from_latents(rng.standard_normal((self.gram.size, self.n_components)))
 
-    def started(self, Z: Array) -> Combinations:
+    def start_from_latents(self, Z: Array) -> Combinations:
         """Where latents Z lead to."""
         return Combinations(Z @ np.linalg.pinv(Z.T @ Z))
 
@@ -66,7 +66,9 @@ class KernelEM:
     def expect(self, reading: Array, block: Block, rng: RowRandom) -> KernelProduct:
         return KernelProduct(self.gram.gram.strip_times(reading, block), float(block.n_rows))
 
-    def _solved(self, params: Combinations, stats: KernelProduct) -> tuple[Array, Array, Array]:
+    def _solve_posterior(
+        self, params: Combinations, stats: KernelProduct
+    ) -> tuple[Array, Array, Array]:
         """A = K B, M = B'A + noise I, and A M^-1, the posterior means."""
         A = self.gram.after(stats.values.T)
         M = params.B.T @ A + self.noise * np.eye(self.n_components)
@@ -76,7 +78,7 @@ class KernelEM:
     def update(
         self, params: Combinations, stats: KernelProduct, context: Context
     ) -> Update[Combinations]:
-        A, M, Z = self._solved(params, stats)
+        A, M, Z = self._solve_posterior(params, stats)
         if self.tol and worst_residual(params.B, A, self.gram.size * self.noise) <= self.tol:
             return Update(params)  # the same: there is nothing to gain
         C = self.gram.size * self.noise * np.linalg.inv(M) + Z.T @ Z
@@ -84,7 +86,7 @@ class KernelEM:
 
     def objective(self, params: Combinations, stats: KernelProduct) -> float:
         """The log-likelihood of the features."""
-        A, M, Z = self._solved(params, stats)
+        A, M, Z = self._solve_posterior(params, stats)
         n, left = self.gram.size, self.dimension - self.n_components
         rest = (self.trace - float((A * Z).sum())) / self.noise
         logs = self.dimension * np.log(2 * np.pi) + left * np.log(self.noise)

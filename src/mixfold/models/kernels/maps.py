@@ -14,7 +14,7 @@ import numpy as np
 
 from mixfold.contracts import Array, record
 from mixfold.math.kernels import Kernel
-from mixfold.models.kernels.known import KnownRows
+from mixfold.models.kernels.known_rows import KnownRows
 
 # directions of the landmarks with less than this share of the largest eigenvalue are rounding
 _RANK = {"float64": 1e-10, "float32": 1e-5}

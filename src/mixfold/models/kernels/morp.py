@@ -1,4 +1,4 @@
-"""Multi-output regularised projection: axes of the inputs that the outputs have a say in.
+"""Multi-output regularised projection (MORP): axes from inputs and outputs together.
 
 With K = (1 - beta) Gx + beta Y Y' for centred inputs and outputs, score vectors z in the range of
 Gx are sought for which z'Kz is large, as functions of x. All of it happens in the coordinates of a
@@ -50,7 +50,7 @@ def max_form(w: Array, C: Array, beta: float, gamma: float, size: int) -> MorpAx
     values, E = leading(K, size)
     scores = shrunk[:, None] * E
     weights = E * np.sqrt(values) / np.sqrt(w + gamma)[:, None]
-    return _told(values, weights, scores, w, C)
+    return _make_axes(values, weights, scores, w, C)
 
 
 def inverse_form(
@@ -73,7 +73,7 @@ def inverse_form(
     M[np.diag_indices_from(M)] += w
     values, Z = leading(M / q, size)
     coefficients = (Z + predicted @ (left @ Z)) / (values * q) * np.sqrt(values)
-    return _told(values, np.sqrt(w)[:, None] * coefficients, Z, w, C)
+    return _make_axes(values, np.sqrt(w)[:, None] * coefficients, Z, w, C)
 
 
 def check_spanned(C: Array, squares: Array) -> None:
@@ -101,7 +101,7 @@ def leading(S: Array, size: int) -> tuple[Array, Array]:
     return values[kept], np.ascontiguousarray(vectors[:, kept])
 
 
-def _told(values: Array, weights: Array, scores: Array, w: Array, C: Array) -> MorpAxes:
+def _make_axes(values: Array, weights: Array, scores: Array, w: Array, C: Array) -> MorpAxes:
     Q = np.linalg.qr(scores)[0]
     inputs = w @ Q**2 / w.sum()
     outputs = ((Q.T @ C) ** 2).sum(axis=1) / (float((C**2).sum()) or 1.0)

@@ -1,4 +1,4 @@
-"""Rows whose features have given scores, approximately: regression from scores to rows.
+"""Approximate pre-images: regression from kernel scores to rows.
 
 Kernel ridge regression on the scores of some known rows. Width and ridge are those of the least
 generalised cross-validation error, and the widths are measured in distances of the scores: how the
@@ -43,7 +43,7 @@ def pre_images(scores: Array, rows: Any) -> PreImages:
     scores = np.asarray(scores, np.float64)
     mean = np.asarray(rows.mean(axis=0), np.float64).ravel()
     products = _centred_products(rows, mean)
-    tried = [_fitted(scores, products, gamma) for gamma in _gammas(scores)]
+    tried = [_choose_ridge(scores, products, gamma) for gamma in _gammas(scores)]
     _, kernel, weights = min(tried, key=lambda one: one[0])
     return PreImages(kernel, scores, weights, rows, mean)
 
@@ -66,7 +66,7 @@ def _gammas(scores: Array) -> list[float]:
     return [1.0 / (2 * width**2 * typical) for width in _WIDTHS]
 
 
-def _fitted(scores: Array, products: Array, gamma: float) -> tuple[float, RbfKernel, Array]:
+def _choose_ridge(scores: Array, products: Array, gamma: float) -> tuple[float, RbfKernel, Array]:
     """The least error over the ridges, the kernel, and (K + ridge I)^-1 for that ridge."""
     kernel = RbfKernel(gamma)
     values, vectors = np.linalg.eigh(kernel.block(scores, scores))

@@ -15,7 +15,7 @@ from scipy import sparse
 from mixfold.contracts import Array, Block, Stats, record
 from mixfold.models.factors.spectral import Spectrum
 from mixfold.models.factors.spectral_sums import SecondMoments, complete_rows
-from mixfold.models.kernels.law import AxesLaw, noise_variance
+from mixfold.models.kernels.feature_gaussian import FeatureGaussian, noise_variance
 
 # variances below this share of the whole are rounding
 NEGLIGIBLE = 1e-12
@@ -23,7 +23,7 @@ NEGLIGIBLE = 1e-12
 
 @record
 @dataclass(frozen=True, slots=True)
-class PrimalAxes(AxesLaw):
+class PrimalAxes(FeatureGaussian):
     """Eigenvalues (d,) of the kernel matrix, axes (size, d) and mean (size,) of coordinates.
 
     The other fields are those of :class:`mixfold.models.kernels.axes.KernelAxes`.

@@ -1,4 +1,4 @@
-"""Fitted axes with all that it takes to project new rows on them; values that a file can hold."""
+"""Fitted kernel axes with what is needed to project new rows; saved in model files."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from mixfold.contracts import Array, record
 from mixfold.math.kernels import LinearKernel
 from mixfold.models.kernels.axes import KernelAxes
 from mixfold.models.kernels.centred import Centre
-from mixfold.models.kernels.known import KnownRows
-from mixfold.models.kernels.law import AxesLaw
+from mixfold.models.kernels.feature_gaussian import FeatureGaussian
+from mixfold.models.kernels.known_rows import KnownRows
 from mixfold.models.kernels.maps import PlainMap
 from mixfold.models.kernels.primal import PrimalAxes
 
@@ -25,7 +25,7 @@ class Projector(Protocol):
     """Rows (dense or CSR) to scores, and to distances from the mean of the features."""
 
     @property
-    def axes(self) -> AxesLaw: ...
+    def axes(self) -> FeatureGaussian: ...
 
     @property
     def rows(self) -> KnownRows | None:

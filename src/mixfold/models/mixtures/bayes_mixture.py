@@ -7,11 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mixfold.contracts import Array, Block, Context, Metric, Pilot, RowRandom, Update
+from mixfold.contracts import (
+    Array,
+    Block,
+    Context,
+    Executor,
+    Metric,
+    Pilot,
+    RowRandom,
+    Source,
+    Update,
+)
 from mixfold.families.component import dense_rows
 from mixfold.families.conjugate import ConjugateFamily
 from mixfold.math.frame import Frame, same_frame
@@ -22,9 +32,16 @@ from mixfold.mixing.protocol import Mixing
 from mixfold.models.mixtures.bayes_records import TRACES as TRACES
 from mixfold.models.mixtures.bayes_records import BayesParams as BayesParams
 from mixfold.models.mixtures.bayes_records import BayesStats as BayesStats
-from mixfold.models.mixtures.inference import Inference, Variational
-from mixfold.models.mixtures.merge_split import proposals
-from mixfold.models.mixtures.mixture import Mixture, MixtureReading, MixtureStats, Started
+from mixfold.models.mixtures.inference import INFERENCES, Inference, Variational
+from mixfold.models.mixtures.merge_split import IN_USE, proposals
+from mixfold.models.mixtures.mixture import (
+    Mixture,
+    MixtureParams,
+    MixtureReading,
+    MixtureStats,
+    Started,
+)
+from mixfold.models.mixtures.prior_pass import total_moments
 from mixfold.models.mixtures.rows import tiles, with_labels
 
 
@@ -44,12 +61,19 @@ class BayesMixture(Mixture):
         Whether the prior of the components follows them (type-II maximum likelihood).
     """
 
+    has_prior: ClassVar[bool] = True
+
     mixing: Mixing[Any] = field(default_factory=SymmetricDirichlet)
     inference: Inference = field(default_factory=Variational)
     prior: Any = None
     learn_prior: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.family, ConjugateFamily):
+            raise ValueError(
+                f"the family {self.family.name!r} has no conjugate prior, which a BayesMixture "
+                "needs; use Mixture, which is fitted by maximum likelihood"
+            )
         if self.inference.reading not in self.family.readings:
             raise ValueError(
                 f"the family {self.family.name!r} offers the readings "
@@ -96,7 +120,7 @@ class BayesMixture(Mixture):
         """Statistics of a sample with given shares; holes are filled as its clusters see them."""
         reading = self.family.mode(self.family.from_rows(frame, rows.X, rows.U, resp))
         block = Block(rows.X, complete=not np.isnan(rows.X).any())
-        per_row = self.family.numbers_per_row(resp.shape[1], rows.X.shape[1])
+        per_row = self.family.workspace_per_row(resp.shape[1], rows.X.shape[1])
         total, first = None, 0
         for tile in tiles(block, per_row, rows.X.shape[1]):
             scores = self.family.scores(tile, reading)
@@ -104,17 +128,31 @@ class BayesMixture(Mixture):
             total, first = part if total is None else total + part, first + tile.n_rows
         return total
 
-    def reframed(self, params: Any, pilot: Pilot) -> Any:
+    def change_frame(self, params: Any, pilot: Pilot) -> Any:
         frame, old = self.frame_for(pilot), params.components.frame
         if same_frame(frame, old):
             return params
         return replace(
             params,
-            components=self.conjugate.reframed_posterior(params.components, frame),
-            prior=self.conjugate.reframed_prior(params.prior, old, frame),
+            components=self.conjugate.change_frame_of_posterior(params.components, frame),
+            prior=self.conjugate.change_frame_of_prior(params.prior, old, frame),
         )
 
-    def renewed(self, params: BayesParams) -> BayesParams:
+    def with_prior(self, source: Source, executor: Executor, pilot: Pilot, rng: RowRandom) -> Self:
+        if self.prior is not None:
+            return self
+        frame, total = total_moments(self, source, executor, pilot, rng)
+        return replace(self, prior=self.conjugate.prior(frame, total))
+
+    def accepts(self, params: Any, n_features: int) -> bool:
+        sizes = (params.n_components, params.components.n_features)
+        return isinstance(params, BayesParams) and sizes == (self.n_components, n_features)
+
+    @property
+    def can_extrapolate(self) -> bool:
+        return False
+
+    def with_current_priors(self, params: Any) -> Any:
         """Parameters of an earlier fit, under the priors of this model where it learns none."""
         alpha = self.alpha_of(params) if self.mixing.learn_alpha else None
         state = self.mixing.posterior(params.counts, alpha, params.mixing)
@@ -135,12 +173,12 @@ class BayesMixture(Mixture):
 
     def _hidden(self, reading: MixtureReading, stats: MixtureStats) -> float:
         """What the log-likelihood has beyond the average over assignments and filled entries."""
-        joint = _shared_out(stats.counts, reading.log_weights)
+        joint = _log_prob_of_counts(stats.counts, reading.log_weights)
         joint += self.conjugate.average(stats.components, reading.components)
         return stats.log_likelihood - stats.entropy - joint
 
-    def _fused(self, reading: MixtureReading, block: Block) -> tuple[Any, Sums] | None:
-        return None if self.inference.drawn else super()._fused(reading, block)
+    def _fused_pass(self, reading: MixtureReading, block: Block) -> tuple[Any, Sums] | None:
+        return None if self.inference.drawn else super()._fused_pass(reading, block)
 
     def _shares(self, resp: Array, tile: Block, rng: RowRandom) -> Array:
         if not self.inference.drawn:
@@ -153,7 +191,7 @@ class BayesMixture(Mixture):
             return super()._expect_tile(reading, tile, rng)
         log_total, resp = normalise(clamp(self.log_joint(reading, tile), tile.y))
         chosen = choose(resp, rng.uniform(tile.rows)[:, 0])
-        done = super()._expect_tile(reading, self._completed(reading, tile, chosen, rng), rng)
+        done = super()._expect_tile(reading, self._draw_missing(reading, tile, chosen, rng), rng)
         weight = tile.weights()
         # of what was observed: what was drawn says nothing new
         return replace(
@@ -162,7 +200,7 @@ class BayesMixture(Mixture):
             entropy=float(weight @ entropies(resp)),
         )
 
-    def _completed(
+    def _draw_missing(
         self, reading: MixtureReading, tile: Block, chosen: Array, rng: RowRandom
     ) -> Block:
         """The tile with its holes drawn, and each row in the component that was drawn for it."""
@@ -173,12 +211,12 @@ class BayesMixture(Mixture):
         # column 0 chose the component
         normals = rng.normal(tile.rows, n_normals + 1)[lacking, 1:]
         for k in np.unique(chosen[lacking]):
-            filled = self.family.completed(scores, reading.components, int(k), normals)
+            filled = self.family.complete_rows(scores, reading.components, int(k), normals)
             mine = chosen[lacking] == k
             X[lacking[mine]] = reading.components.frame.leave(filled[mine])
         return replace(tile, X=X, y=chosen, complete=True)
 
-    def assigned(self, reading: MixtureReading, block: Block, rng: RowRandom) -> Array:
+    def draw_assignments(self, reading: MixtureReading, block: Block, rng: RowRandom) -> Array:
         """The components that a sampler's E step draws for the rows with these random numbers."""
         block = with_labels(block, self.n_components)
         _, resp = normalise(clamp(self.log_joint(reading, block), block.y))
@@ -207,13 +245,9 @@ class BayesMixture(Mixture):
         """The objective at these parameters with the responsibilities that made the statistics,
         whatever parameters those came from."""
         log_weights, components = self.inference.read(self, params)
-        joint = _shared_out(stats.counts, log_weights)
+        joint = _log_prob_of_counts(stats.counts, log_weights)
         joint += self.conjugate.average(stats.components, components)
         return joint + stats.entropy + stats.hidden - self.inference.penalty(self, params)
-
-    def additive(self, stats: BayesStats) -> BayesStats:
-        """Statistics about the origin of the frame: those of other passes can be added to them."""
-        return replace(stats, components=self.family.about_frame(stats.components))
 
     def moves(
         self, params: Any, stats: MixtureStats, pilot: Pilot, rng: np.random.Generator
@@ -221,7 +255,7 @@ class BayesMixture(Mixture):
         """Merged and split components: where a climb may go on (see ``merge_split``)."""
         return proposals(self, params, stats, pilot, rng)
 
-    def traced(self, params: Any, stats: MixtureStats) -> Array:
+    def summarise_sweep(self, params: Any, stats: MixtureStats) -> Array:
         """Of a sweep: log joint, components in use, alpha, largest share, entropy of the sizes."""
         shares = stats.counts / stats.counts.sum()
         used = shares[shares > 0]
@@ -238,9 +272,49 @@ class BayesMixture(Mixture):
 
     # ------------------------------------------------ using a fit
 
-    def ordered(self, params: BayesParams, which: Array) -> BayesParams:
+    def plug_in(self, params: Any) -> tuple[Mixture, MixtureParams]:
+        point = self.conjugate.point(params.components)
+        return Mixture(params.n_components, self.family), MixtureParams(params.weights, point)
+
+    def prepare_point(self, params: Any) -> tuple[Mixture, MixtureReading]:
+        point = replace(self._with_size_of(params), inference=INFERENCES["em"], learn_prior=False)
+        return point, point.prepare(params)
+
+    def point_components(self, params: Any) -> Any:
+        return self.conjugate.point(params.components)
+
+    def log_row_density(
+        self, reading: MixtureReading, posteriors: tuple[Any, ...], block: Block
+    ) -> Array:
+        logs = [
+            np.logaddexp.reduce(self._with_size_of(one).log_predictive(one, block), axis=1)
+            for one in posteriors
+        ]
+        averaged: Array = np.logaddexp.reduce(logs, axis=0) - np.log(len(logs))
+        return averaged
+
+    def _with_size_of(self, params: BayesParams) -> BayesMixture:
+        """The model with as many components as the parameters."""
+        if params.n_components == self.n_components:
+            return self
+        return replace(self, n_components=params.n_components, learn_prior=False)
+
+    def describe_posterior(self, params: Any) -> dict[str, Any]:
+        used = params.counts > IN_USE
+        return {
+            "counts": params.counts,
+            "active": used,
+            "effective_components": int(np.count_nonzero(used)),
+            "alpha": self.alpha_of(params),
+        }
+
+    def only_used(self, params: Any) -> Mixture:
+        used = int(np.count_nonzero(params.counts > IN_USE))
+        return replace(self, n_components=used, learn_prior=False)
+
+    def permute_components(self, params: Any, which: Array) -> Any:
         """The same mixture with its components in another order, if their prior allows it."""
-        state = self.mixing.keep(params.mixing, which)
+        state = self.mixing.select(params.mixing, which)
         if state is None:
             return params
         return replace(
@@ -253,7 +327,7 @@ class BayesMixture(Mixture):
 
     def log_predictive(self, params: BayesParams, block: Block) -> Array:
         """log E[pi_k] E[p(x | theta_k)], (n, K)."""
-        per_row = self.family.numbers_per_row(self.n_components, block.X.shape[1])
+        per_row = self.family.workspace_per_row(self.n_components, block.X.shape[1])
         parts = tiles(block, per_row, block.X.shape[1])
         densities = [self.conjugate.log_predictive(params.components, part) for part in parts]
         with np.errstate(divide="ignore"):
@@ -275,7 +349,7 @@ class BayesMixture(Mixture):
         return None
 
 
-def _shared_out(counts: Array, log_weights: Array) -> float:
+def _log_prob_of_counts(counts: Array, log_weights: Array) -> float:
     """sum_k N_k ln pi_k, where a weight of zero has no rows."""
     counted = counts > 0
     return float(counts[counted] @ log_weights[counted])

@@ -1,14 +1,14 @@
-"""What a Bayesian mixture knows, and what it counts."""
+"""Parameters and statistics of Bayesian mixtures."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from mixfold.contracts import Array, record
+from mixfold.contracts import NotNegative, Shares, record
 from mixfold.models.mixtures.mixture import MixtureStats
 
-# what ``traced`` gives, in its order
+# what ``summarise_sweep`` gives, in its order
 TRACES = ("log_joint", "n_clusters", "alpha", "largest", "entropy")
 
 
@@ -24,8 +24,8 @@ class BayesParams:
     mixing: Any
     components: Any
     prior: Any
-    counts: Array
-    weights: Array
+    counts: NotNegative
+    weights: Shares
     seed: int = 0
 
     @property

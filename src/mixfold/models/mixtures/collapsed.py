@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array, Block, Pilot
-from mixfold.math.seats import seat
+from mixfold.math.cluster_draws import draw_cluster
 from mixfold.models.mixtures.bayes_mixture import BayesMixture, BayesParams
 from mixfold.models.mixtures.mixture import Mixture
+from mixfold.models.mixtures.partition_priors import PartitionPrior, partition_prior_of
 from mixfold.models.mixtures.rows import informative, tiles, with_labels, without_empty_rows
-from mixfold.models.mixtures.seating import Seating, seating_of
 from mixfold.models.mixtures.starts import RandomStart
 from mixfold.models.mixtures.urns import Urn, urns_of
 
@@ -57,7 +57,7 @@ class CollapsedSampler:
     def __init__(self, model: BayesMixture, block: Block, pilot: Pilot, *, process: bool) -> None:
         _check_model(model)
         self._model = model
-        self._seating: Seating = seating_of(model.mixing, process=process)
+        self._seating: PartitionPrior = partition_prior_of(model.mixing, process=process)
         block = with_labels(without_empty_rows(block), model.n_components)
         _check_weights(block)
         self._used = informative(block)
@@ -150,7 +150,7 @@ class CollapsedSampler:
         """Every row once, then alpha."""
         self._sweeps += 1
         self._visit(rng)
-        self.alpha = self._seating.drawn_alpha(self.counts, self.alpha, rng)
+        self.alpha = self._seating.draw_alpha(self.counts, self.alpha, rng)
         if self._sweeps % REBUILT_AFTER == 0:
             self._rebuild()
 
@@ -163,18 +163,18 @@ class CollapsedSampler:
             slot = int(self.labels[row])
             self.labels[row] = -1
             self._take(row, slot)
-            slot = self._drawn(row, own, fresh_mass, uniform)
+            slot = self._draw_slot(row, own, fresh_mass, uniform)
             if slot < 0:
                 slot = self._open()
                 own, _ = self._seating.masses(len(self.counts), self.alpha)
             self.labels[row] = slot
             self._put(row, slot)
 
-    def _drawn(self, row: int, own: Array, fresh_mass: float, uniform: float) -> int:
+    def _draw_slot(self, row: int, own: Array, fresh_mass: float, uniform: float) -> int:
         """The slot for a row that is in none; -1 is a new one."""
         self._score(row, self.counts, self._scores)
         fresh = self._fresh[row]
-        return int(seat(self._scores, self.counts, own, fresh, fresh_mass, uniform))
+        return int(draw_cluster(self._scores, self.counts, own, fresh, fresh_mass, uniform))
 
     def _open(self) -> int:
         """A slot without rows."""
@@ -191,13 +191,13 @@ class CollapsedSampler:
         rows = self._base + sum(urn.gain(self.counts) for urn in self._urns)
         return rows + self._seating.log_prob(self.counts, self.alpha)
 
-    def traced(self) -> Array:
+    def summarise_sweep(self) -> Array:
         """Log joint, clusters, alpha, largest share, entropy of the sizes: as ``TRACES`` says."""
         shares = self.counts[self.counts > 0] / self.counts.sum()
         entropy = -(shares * np.log(shares)).sum()
         return np.array([self.log_joint(), shares.size, self.alpha, shares.max(), entropy])
 
-    def drawn_labels(self, rng: np.random.Generator) -> Array:
+    def draw_labels(self, rng: np.random.Generator) -> Array:
         """Components (n,) as ``params`` numbers them; a draw for rows that do not count."""
         labels = self.labels.copy()
         own, fresh_mass = self._seating.masses(len(self.counts), self.alpha)
@@ -205,13 +205,13 @@ class CollapsedSampler:
         for row in np.flatnonzero(labels < 0).tolist():
             slot = int(self._known[row])
             if slot < 0 or place[slot] < 0:
-                slot = self._drawn(row, own, fresh_mass, rng.random())
+                slot = self._draw_slot(row, own, fresh_mass, rng.random())
             labels[row] = slot
         return np.where(labels < 0, last, place[labels])
 
     def _places(self) -> tuple[Array, int]:
         """The components of slots, -1 for none, and the last component."""
-        shown, spare = self._seating.shown(self.counts)
+        shown, spare = self._seating.list_components(self.counts)
         place = np.full(len(self.counts), -1)
         place[shown] = np.arange(len(shown))
         return place, len(shown) + spare - 1
@@ -230,10 +230,10 @@ class CollapsedSampler:
     def _moments(self, labels: Array, n_components: int) -> Any:
         """Statistics of the rows that count when they are divided like this."""
         family = self._model.conjugate
-        like = family.keep(self._one, np.zeros(n_components, np.int64))
+        like = family.select(self._one, np.zeros(n_components, np.int64))
         reading = family.mode(like)
         block, first, total = self._used, 0, None
-        per_row = family.numbers_per_row(n_components, block.X.shape[1])
+        per_row = family.workspace_per_row(n_components, block.X.shape[1])
         for tile in tiles(block, per_row, family.numbers_of_row(block, reading)):
             part = labels[first : first + tile.n_rows, None] == np.arange(n_components)
             scores = family.scores(replace(tile, weight=None), reading)

@@ -1,4 +1,4 @@
-"""A table in few rows: for models of one Gaussian the first two moments say everything.
+"""A table compressed to few rows with the same first two moments, enough for one Gaussian.
 
 With R'R the covariance, the rows sqrt(r) R_i, i = 1..r, each of weight n / r, have the same sum of
 squares and products as the n centred rows they stand for.
@@ -29,7 +29,7 @@ class Compressed:
         return rows, np.concatenate([self.weight, self.weight]) / 2
 
 
-def compressed(moments: SecondMoments, center: bool = True) -> Compressed:
+def compress_moments(moments: SecondMoments, center: bool = True) -> Compressed:
     S = moments.covariance(center)
     root = _root(S)
     n = len(root)

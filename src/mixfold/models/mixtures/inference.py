@@ -62,7 +62,7 @@ class Point:
         return -of_weights - model.conjugate.log_prior(point, params.prior)
 
     def alpha(self, model: BayesMixture, state: object, rng: np.random.Generator) -> float:
-        return float(model.mixing.learned(state, model.mixing.mode(state)))
+        return float(model.mixing.update_alpha(state, model.mixing.mode(state)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,9 @@ class Variational:
     drawn: ClassVar[bool] = False
 
     def read(self, model: BayesMixture, params: BayesParams) -> tuple[Array, object]:
-        return model.mixing.expected(params.mixing), model.conjugate.expected(params.components)
+        return model.mixing.expected_log_weights(params.mixing), model.conjugate.expected_reading(
+            params.components
+        )
 
     def objective(self, model: BayesMixture, params: BayesParams, stats: BayesStats) -> float:
         return stats.log_likelihood - self.penalty(model, params)
@@ -84,7 +86,7 @@ class Variational:
         return model.mixing.kl(params.mixing) + of_components
 
     def alpha(self, model: BayesMixture, state: object, rng: np.random.Generator) -> float:
-        return float(model.mixing.learned(state))
+        return float(model.mixing.update_alpha(state))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,7 @@ class Gibbs:
         raise TypeError("a sampler has no bound")
 
     def alpha(self, model: BayesMixture, state: object, rng: np.random.Generator) -> float:
-        return float(model.mixing.drawn_alpha(state, model.mixing.draw(state, rng), rng))
+        return float(model.mixing.draw_alpha(state, model.mixing.draw(state, rng), rng))
 
 
 INFERENCES: dict[str, Inference] = {rule.name: rule for rule in (Point(), Variational(), Gibbs())}

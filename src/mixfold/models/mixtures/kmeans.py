@@ -154,6 +154,12 @@ class KMeansModel:
     def entropy(self, stats: KMeansStats) -> float:
         return 0.0
 
+    def row_weight(self, stats: KMeansStats) -> float:
+        return stats.weight
+
+    def additive(self, stats: KMeansStats) -> KMeansStats:
+        return stats
+
     def normalised(self, stats: KMeansStats) -> KMeansStats:
         """Statistics per unit of weight: what schedules blend."""
         return stats.scale(1.0 / stats.weight)

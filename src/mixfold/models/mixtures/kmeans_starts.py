@@ -48,7 +48,7 @@ def sample_rows(block: Block, n_centres: int, rng: np.random.Generator) -> Sampl
     """The rows of a pilot as starts and scales need them."""
     if issparse(block.X):
         return _sparse_rows(block, n_centres, rng)
-    X, weight = _ordered(block.X, block.weights())
+    X, weight = _order_distinct_rows(block.X, block.weights())
     U = (frame := _on_grid(frame_of(X, weight))).enter(X)
     return SampleRows(frame, np.where(np.isnan(U), 0.0, U), weight)
 
@@ -64,13 +64,13 @@ def _sparse_rows(block: Block, n_centres: int, rng: np.random.Generator) -> Samp
         index = np.sort(rng.choice(index, within, replace=False))
     dense = X[index][:, columns].toarray() if len(columns) else np.zeros((len(index), 1), X.dtype)
     columns = columns if len(columns) else np.zeros(1, np.int64)
-    rows, weight = _ordered(dense, block.weights()[index])
+    rows, weight = _order_distinct_rows(dense, block.weights()[index])
     # the data's own coordinates: nothing of the size of the centres is then moved in every block
     frame = Frame(np.zeros(X.shape[1]), np.ones(X.shape[1]))
     return SampleRows(frame, rows.astype(np.float64), weight, columns)
 
 
-def _ordered(X: Array, weight: Array) -> tuple[Array, Array]:
+def _order_distinct_rows(X: Array, weight: Array) -> tuple[Array, Array]:
     """Distinct rows in the order of their first columns: float32 and float64 draw the same ones."""
     rows, total, _ = distinct(X, weight, None)
     order = np.lexsort(rows[:, 3::-1].T)
@@ -144,10 +144,10 @@ class CandidateCentres:
     def __call__(self, rows: SampleRows, n_centres: int, rng: np.random.Generator) -> Array:
         U = rows.frame.enter(self.points)
         shape = (n_centres, U.shape[1])
-        tries = [self._climbed(U, n_centres, rng) for _ in range(n_attempts(*shape))]
+        tries = [self._refine_by_lloyd(U, n_centres, rng) for _ in range(n_attempts(*shape))]
         return min(tries, key=lambda c: float(self.weight @ squared_distances(U, c).min(axis=1)))
 
-    def _climbed(self, U: Array, n_centres: int, rng: np.random.Generator) -> Array:
+    def _refine_by_lloyd(self, U: Array, n_centres: int, rng: np.random.Generator) -> Array:
         start = plus_plus(U, self.weight, n_centres, rng)
         return lloyd(U, self.weight, start, self.n_steps)[1]
 

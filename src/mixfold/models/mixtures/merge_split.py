@@ -54,7 +54,7 @@ def proposals(
     for keep, lose in _overlapping(rows, used):
         counts = stats.counts.copy()
         counts[keep], counts[lose] = counts[keep] + counts[lose], 0.0
-        merged = replace(stats, counts=counts, components=joined(moments, keep, lose))
+        merged = replace(stats, counts=counts, components=merge_moments(moments, keep, lose))
         yield model.update(params, merged, context).params
     free = np.flatnonzero(stats.counts <= IN_USE)
     if free.size:
@@ -89,13 +89,13 @@ def _overlapping(rows: _Rows, used: Array) -> list[tuple[int, int]]:
     return [(i, j) if mass[i] >= mass[j] else (j, i) for i, j in found]
 
 
-def joined(moments: Any, keep: int, lose: int) -> Any:
+def merge_moments(moments: Any, keep: int, lose: int) -> Any:
     """Moments (about one origin) with the rows of two components in one of them."""
     if isinstance(moments, tuple):
-        return tuple(joined(part, keep, lose) for part in moments)
+        return tuple(merge_moments(part, keep, lose) for part in moments)
     if isinstance(moments, Stats):
         changed = {
-            f.name: joined(getattr(moments, f.name), keep, lose)
+            f.name: merge_moments(getattr(moments, f.name), keep, lose)
             for f in fields(moments)
             if not f.metadata.get("constant")
         }

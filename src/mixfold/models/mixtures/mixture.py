@@ -6,7 +6,7 @@ z ~ pi,   x | z = k ~ p(x | theta_k)
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -15,9 +15,12 @@ from mixfold.contracts import (
     Block,
     Context,
     Event,
+    Executor,
     Metric,
     Pilot,
     RowRandom,
+    Shares,
+    Source,
     Stats,
     Update,
     record,
@@ -29,8 +32,9 @@ from mixfold.math.seeding import distinct
 from mixfold.math.softmax import choose, clamp, entropies, normalise
 from mixfold.mixing.free import FreeWeights
 from mixfold.mixing.protocol import Mixing
-from mixfold.models.mixtures.given import Given
-from mixfold.models.mixtures.repair import lost_rows, repaired
+from mixfold.models.mixtures.given_start import GivenStart
+from mixfold.models.mixtures.outliers import outlier_events, outlying
+from mixfold.models.mixtures.repair import find_empty_components, repair_empty_components
 from mixfold.models.mixtures.rows import informative, tiles, with_labels, without_empty_rows
 from mixfold.models.mixtures.starts import KMeansStart, Sample, Start
 
@@ -43,7 +47,7 @@ COORDINATE_LIMIT = 1e4
 class MixtureParams:
     """Mixing weights (K,) and the parameters of the components."""
 
-    weights: Array
+    weights: Shares
     components: Any
 
     @property
@@ -98,11 +102,14 @@ class Started:
 class Mixture:
     """A mixture model: what an engine needs to fit it, and nothing of a particular fit."""
 
+    # whether weights or components have a prior; the objective is the log-likelihood if not
+    has_prior: ClassVar[bool] = False
+
     n_components: int
     family: ComponentFamily
     mixing: Mixing[Any] = field(default_factory=FreeWeights)
     start: Start = field(default_factory=KMeansStart)
-    given: Given = field(default_factory=Given)
+    given: GivenStart = field(default_factory=GivenStart)
     reseed: bool = True
 
     # ------------------------------------------------ start
@@ -110,9 +117,9 @@ class Mixture:
     def initialise(self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0) -> MixtureParams:
         block = with_labels(informative(pilot.block), self.n_components)
         if self.given.complete:
-            frame = self._frame(pilot, dense_rows(block.X), block.weights())
+            frame = self._frame(pilot, self.family.start_rows(block.X), block.weights())
             return self._with_given(frame, None)
-        X, weight, labels = distinct(dense_rows(block.X), block.weights(), block.y)
+        X, weight, labels = distinct(self.family.start_rows(block.X), block.weights(), block.y)
         frame = self._frame(pilot, X, weight)
         U = self.family.view(frame, X)
         missing = np.isnan(U)
@@ -147,14 +154,32 @@ class Mixture:
     def frame_for(self, pilot: Pilot) -> Frame:
         """The frame of a fit that starts from this sample."""
         block = informative(pilot.block)
-        return self._frame(pilot, dense_rows(block.X), block.weights())
+        return self._frame(pilot, self.family.start_rows(block.X), block.weights())
 
-    def reframed(self, params: MixtureParams, pilot: Pilot) -> MixtureParams:
+    def change_frame(self, params: MixtureParams, pilot: Pilot) -> MixtureParams:
         """The same mixture in the frame of other data."""
         frame = self.frame_for(pilot)
         if same_frame(frame, params.components.frame):
             return params
-        return MixtureParams(params.weights, self.family.reframed(params.components, frame))
+        return MixtureParams(params.weights, self.family.change_frame(params.components, frame))
+
+    def with_current_priors(self, params: MixtureParams) -> MixtureParams:
+        """Parameters of an earlier fit under the priors of this model, which has none."""
+        return params
+
+    def with_prior(self, source: Source, executor: Executor, pilot: Pilot, rng: RowRandom) -> Self:
+        """The model with a prior made of all rows, where it needs one that is not given."""
+        return self
+
+    def accepts(self, params: Any, n_features: int) -> bool:
+        """Whether parameters are of the kind and the sizes of this model."""
+        sizes = (params.n_components, params.components.n_features)
+        return isinstance(params, MixtureParams) and sizes == (self.n_components, n_features)
+
+    @property
+    def can_extrapolate(self) -> bool:
+        """Whether steps may be accelerated: an extrapolation would move fixed weights, too."""
+        return isinstance(self.mixing, FreeWeights)
 
     # ------------------------------------------------ E step
 
@@ -163,13 +188,13 @@ class Mixture:
 
     def expect(self, reading: MixtureReading, block: Block, rng: RowRandom) -> MixtureStats:
         block = with_labels(without_empty_rows(block), self.n_components)
-        fused = self._fused(reading, block)
+        fused = self._fused_pass(reading, block)
         if fused is not None:
             moments, sums = fused
             return MixtureStats(
                 sums.moments[:, 0], moments, sums.log_likelihood, sums.entropy, sums.weight
             )
-        per_row = self.family.numbers_per_row(self.n_components, block.X.shape[1])
+        per_row = self.family.workspace_per_row(self.n_components, block.X.shape[1])
         width = self.family.numbers_of_row(block, reading.components)
         parts = (self._expect_tile(reading, tile, rng) for tile in tiles(block, per_row, width))
         total = next(parts)
@@ -177,8 +202,8 @@ class Mixture:
             total = total + part
         return total
 
-    def _fused(self, reading: MixtureReading, block: Block) -> tuple[Any, Sums] | None:
-        return self.family.fused(block, reading.components, reading.log_weights)
+    def _fused_pass(self, reading: MixtureReading, block: Block) -> tuple[Any, Sums] | None:
+        return self.family.fused_pass(block, reading.components, reading.log_weights)
 
     def _expect_tile(self, reading: MixtureReading, tile: Block, rng: RowRandom) -> MixtureStats:
         scores = self.family.scores(tile, reading.components)
@@ -216,19 +241,15 @@ class Mixture:
     ) -> Update[MixtureParams]:
         components, touched = self.family.estimate(stats.components, params.components)
         weights = self.mixing.posterior(stats.counts)
+        lone = outlying(self.family, components, stats.counts, context)
         events = tuple(
-            Event(
-                "floor",
-                self.family.floor_words(int(k)),
-                context.iteration,
-                int(k),
-            )
-            for k in np.flatnonzero(touched)
-        )
+            Event("floor", self.family.floor_message(int(k)), context.iteration, int(k))
+            for k in np.flatnonzero(touched & ~lone)
+        ) + outlier_events(lone, context)
         fresh = MixtureParams(weights, components)
-        empty = lost_rows(self, params, stats.counts, context)
+        empty = find_empty_components(self, params, stats.counts, context)
         if empty.size:
-            return repaired(self, fresh, empty, events, context)
+            return repair_empty_components(self, fresh, empty, events, context)
         return Update(fresh, events)
 
     def objective(self, params: MixtureParams, stats: MixtureStats) -> float:
@@ -247,13 +268,45 @@ class Mixture:
 
     # ------------------------------------------------ using a fit
 
+    def plug_in(self, params: MixtureParams) -> tuple[Mixture, MixtureParams]:
+        """The mixture without priors at the point estimate of the parameters."""
+        return self, params
+
+    def prepare_point(self, params: MixtureParams) -> tuple[Mixture, MixtureReading]:
+        """The model that scores rows at the point estimate, and its reading."""
+        return self, self.prepare(params)
+
+    def point_components(self, params: MixtureParams) -> Any:
+        """The parameters of the components at their point estimate."""
+        return params.components
+
+    def log_row_density(
+        self, reading: MixtureReading, posteriors: tuple[Any, ...], block: Block
+    ) -> Array:
+        """Log density of the rows (n,); a model with priors averages over the posteriors."""
+        return normalise(self.log_joint(reading, block))[0]
+
+    def permute_components(self, params: Any, which: Array) -> Any:
+        """The parameters with components in a better order; without priors they stay."""
+        return params
+
+    def describe_posterior(self, params: MixtureParams) -> dict[str, Any]:
+        """What a prior adds to the published attributes, by name."""
+        return {}
+
+    def only_used(self, params: MixtureParams) -> Mixture:
+        """The model of the components in use, of which parameters are counted."""
+        return self
+
     def impute(self, reading: MixtureReading, block: Block, rng: RowRandom, *, draw: bool) -> Array:
         """The rows with missing entries filled: conditional means, or one conditional draw."""
-        per_row = self.family.numbers_per_row(self.n_components, block.X.shape[1])
+        per_row = self.family.workspace_per_row(self.n_components, block.X.shape[1])
         parts = tiles(block, per_row, block.X.shape[1])
-        return np.concatenate([self._filled(reading, part, rng, draw) for part in parts])
+        return np.concatenate([self._impute_block(reading, part, rng, draw) for part in parts])
 
-    def _filled(self, reading: MixtureReading, block: Block, rng: RowRandom, draw: bool) -> Array:
+    def _impute_block(
+        self, reading: MixtureReading, block: Block, rng: RowRandom, draw: bool
+    ) -> Array:
         X = dense_rows(block.X).copy()
         lacking = np.flatnonzero(np.isnan(X).any(axis=1))
         if lacking.size == 0:
@@ -264,7 +317,7 @@ class Mixture:
         if draw:
             U = self._draw(scores, resp, reading, block.rows, lacking, rng)
         else:
-            U = self.family.filled(scores, resp, reading.components)
+            U = self.family.fill_missing(scores, resp, reading.components)
         filled = frame.leave(U)
         holes = np.isnan(X[lacking])
         X[lacking] = np.where(holes, filled, X[lacking])
@@ -282,7 +335,7 @@ class Mixture:
         U = np.empty((len(lacking), n_features))
         for k in np.unique(chosen):
             mine = chosen == k
-            U[mine] = self.family.completed(scores, reading.components, int(k), normals)[mine]
+            U[mine] = self.family.complete_rows(scores, reading.components, int(k), normals)[mine]
         return U
 
     def sample(
@@ -298,10 +351,19 @@ class Mixture:
         _, weights = normalise((self.mixing.mode(params.weights) + log_density)[None])
         return MixtureParams(weights[0], components)
 
+    # ------------------------------------------------ batches
+
+    def row_weight(self, stats: MixtureStats) -> float:
+        return stats.weight
+
+    def additive(self, stats: Any) -> Any:
+        """Statistics about the origin of the frame: those of other passes can be added to them."""
+        return replace(stats, components=self.family.about_frame(stats.components))
+
     def normalised(self, stats: MixtureStats) -> MixtureStats:
         """Statistics per unit of weight, about the origin of the frame: what schedules blend."""
-        moments = self.family.about_frame(stats.components)
-        return replace(stats, components=moments).scale(1.0 / stats.weight)
+        normalised: MixtureStats = self.additive(stats).scale(1.0 / stats.weight)
+        return normalised
 
     # ------------------------------------------------ extrapolation
 
@@ -311,7 +373,7 @@ class Mixture:
 
     def derivatives(
         self, params: MixtureParams, stats: MixtureStats
-    ) -> tuple[Array, MixtureMetric]:
+    ) -> tuple[Array, MixtureMetric] | None:
         gradient, metric = self.family.derivatives(params.components, stats.components)
         expected = stats.counts.sum() * params.weights
         by_weight = stats.counts - expected

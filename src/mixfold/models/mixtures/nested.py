@@ -1,4 +1,4 @@
-"""A mixture of mixtures: leaves that belong to cells, layer below layer.
+"""Nested mixtures: leaves grouped into cells, in layers.
 
 p(x) = sum_k a_k sum_j b_j|k p(x | theta_kj)
 
@@ -23,15 +23,15 @@ from mixfold.models.mixtures.rows import without_empty_rows
 def by_weight(params: MixtureParams, family: GaussianFamily) -> MixtureParams:
     """The same mixture, its components in order of falling weight."""
     order = np.argsort(-params.weights, kind="stable")
-    return MixtureParams(params.weights[order], family.keep(params.components, order))
+    return MixtureParams(params.weights[order], family.select(params.components, order))
 
 
 def only(params: MixtureParams, node: int, family: GaussianFamily) -> MixtureParams:
     """One component as a mixture of its own."""
-    return MixtureParams(np.ones(1), family.keep(params.components, np.array([node])))
+    return MixtureParams(np.ones(1), family.select(params.components, np.array([node])))
 
 
-def joined(
+def flatten_mixture(
     weights: Array, children: Sequence[MixtureParams], family: GaussianFamily
 ) -> MixtureParams:
     """One mixture of the components of several, each of which has a weight.
@@ -54,7 +54,7 @@ def shares_scatter(family: GaussianFamily) -> bool:
     return family.scatter_shape(1, 1) == family.scatter_shape(2, 1)
 
 
-def grown(paths: Array, sizes: Sequence[int]) -> Array:
+def extend_paths(paths: Array, sizes: Sequence[int]) -> Array:
     """The paths after each leaf was split into some: one more column."""
     within = np.concatenate([np.arange(size) for size in sizes])
     return np.column_stack([np.repeat(paths, sizes, axis=0), within])
@@ -65,7 +65,7 @@ def cell_starts(paths: Array) -> Array:
     return np.flatnonzero(np.diff(paths[:, 0], prepend=-1))
 
 
-def pooled_weights(weights: Array, paths: Array) -> tuple[Array, list[Array]]:
+def pool_weights(weights: Array, paths: Array) -> tuple[Array, list[Array]]:
     """a_k of the cells, and b_j|k of the leaves in each."""
     starts = cell_starts(paths)
     a = np.add.reduceat(weights, starts)

@@ -20,16 +20,16 @@ def total_moments(
     """The frame of a fit, and the moments of all rows as one component."""
     one = Mixture(1, model.family, start=RandomStart())
     params = one.initialise(
-        replace(pilot, block=_unlabelled(pilot.block)), np.random.default_rng(0)
+        replace(pilot, block=_drop_labels(pilot.block)), np.random.default_rng(0)
     )
     stats = executor.map_reduce(partial(_expect, one, one.prepare(params), keys), source)
     return params.components.frame, one.family.about_frame(stats.components)
 
 
 def _expect(one: Mixture, reading: MixtureReading, keys: RowRandom, block: Block) -> MixtureStats:
-    return one.expect(reading, _unlabelled(block), keys)
+    return one.expect(reading, _drop_labels(block), keys)
 
 
-def _unlabelled(block: Block) -> Block:
+def _drop_labels(block: Block) -> Block:
     """Labels tell components apart, and here is one."""
     return replace(block, y=None)

@@ -1,4 +1,4 @@
-"""What becomes of components that lost their rows: moved to other rows, and at last dropped."""
+"""Repair of components without rows: move them to other rows, in the end drop them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 MAX_RESEEDS = 3
 
 
-def lost_rows(model: Mixture, params: MixtureParams, counts: Array, context: Context) -> Array:
+def find_empty_components(
+    model: Mixture, params: MixtureParams, counts: Array, context: Context
+) -> Array:
     """The components that have too few rows to be estimated."""
     least = np.full(len(counts), 10 * np.finfo(float).eps * counts.sum())
     if context.pilot is not None and model.reseed:
@@ -28,7 +30,7 @@ def lost_rows(model: Mixture, params: MixtureParams, counts: Array, context: Con
     return np.flatnonzero((counts <= least) & (params.weights > 0))
 
 
-def repaired(
+def repair_empty_components(
     model: Mixture, params: MixtureParams, empty: Array, events: tuple[Event, ...], context: Context
 ) -> Update[MixtureParams]:
     """Components without rows moved to rows that the mixture explains badly.
@@ -39,15 +41,15 @@ def repaired(
     can_move = model.reseed and context.pilot is not None
     tired = np.array([not can_move or moved.count(k) >= MAX_RESEEDS for k in empty])
     if tired.any():
-        params, told = _dropped(params, empty[tired], context)
+        params, told = _drop_components(params, empty[tired], context)
         events += told
     if not tired.all():
-        params, told = _moved(model, params, empty[~tired], context)
+        params, told = _move_components(model, params, empty[~tired], context)
         events += told
     return Update(params, events, monotone=False)
 
 
-def _dropped(
+def _drop_components(
     params: MixtureParams, tired: Array, context: Context
 ) -> tuple[MixtureParams, tuple[Event, ...]]:
     """Without some components: they have weight zero from here on."""
@@ -58,11 +60,11 @@ def _dropped(
         tired = tired[tired != np.argmax(params.weights)]
     weights = params.weights.copy()
     weights[tired] = 0.0
-    told = _told("drop", "lost its rows and has weight 0 from here on", tired, context)
+    told = _component_events("drop", "lost its rows and has weight 0 from here on", tired, context)
     return replace(params, weights=weights / weights.sum()), told
 
 
-def _moved(
+def _move_components(
     model: Mixture, params: MixtureParams, empty: Array, context: Context
 ) -> tuple[MixtureParams, tuple[Event, ...]]:
     assert context.pilot is not None
@@ -70,15 +72,15 @@ def _moved(
     log_density, _ = normalise(model.log_joint(model.prepare(params), pilot))
     worst = np.argsort(log_density)[: max(len(empty), len(log_density) // 20)]
     chosen = context.rng.choice(worst, len(empty), replace=len(worst) < len(empty))
-    points = params.components.frame.enter(dense_rows(pilot.X)[chosen])
+    points = params.components.frame.enter(dense_rows(pilot.X[chosen]))
     points = np.where(np.isnan(points), 0.0, points)
     components = model.family.place(params.components, empty, points)
     weights = params.weights.copy()
     weights[empty] = 1.0 / (10 * model.n_components)
     what = "lost its rows and was moved to badly explained rows"
-    told = _told("reseed", what, empty, context)
+    told = _component_events("reseed", what, empty, context)
     return replace(params, weights=weights / weights.sum(), components=components), told
 
 
-def _told(kind: str, what: str, which: Array, context: Context) -> tuple[Event, ...]:
+def _component_events(kind: str, what: str, which: Array, context: Context) -> tuple[Event, ...]:
     return tuple(Event(kind, f"component {k} {what}", context.iteration, int(k)) for k in which)

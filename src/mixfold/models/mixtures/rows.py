@@ -1,4 +1,4 @@
-"""What a mixture does to the rows of a block before it looks at them."""
+"""Preparation of the rows of a block for a mixture."""
 
 from __future__ import annotations
 

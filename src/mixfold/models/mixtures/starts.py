@@ -1,4 +1,4 @@
-"""How a mixture starts: a rule that shares the rows of a sample among components.
+"""Starts of mixtures: rules that assign the rows of a sample to components.
 
 The sample is complete, in frame coordinates, without repeated rows. ``attempt`` counts the
 starts of one fit, so that a rule can try another view of the data each time.
@@ -39,6 +39,9 @@ def one_hot(assigned: Array, n_components: int) -> Array:
     return np.asarray((assigned[:, None] == np.arange(n_components)).astype(float))
 
 
+_WIDE = 500  # columns
+
+
 def _labelled_centres(sample: Sample, n_components: int) -> tuple[Array, Array]:
     """Centres of the components that own labelled rows, and which components those are."""
     if sample.labels is None:
@@ -49,7 +52,7 @@ def _labelled_centres(sample: Sample, n_components: int) -> tuple[Array, Array]:
     return np.reshape(centres, (-1, sample.U.shape[1])), owners
 
 
-def _seed(sample: Sample, n_components: int, rng: np.random.Generator) -> Array:
+def _seed_centres(sample: Sample, n_components: int, rng: np.random.Generator) -> Array:
     """k-means++ centres (K, D), with the labelled components in their own places."""
     known, owners = _labelled_centres(sample, n_components)
     centres = plus_plus(sample.U, sample.weight, n_components, rng, known if len(known) else None)
@@ -59,16 +62,27 @@ def _seed(sample: Sample, n_components: int, rng: np.random.Generator) -> Array:
     return placed
 
 
-def _whitened(sample: Sample) -> Sample:
+def _whiten(sample: Sample) -> Sample:
     """The sample in coordinates in which its covariance is the identity."""
     w = sample.weight / sample.weight.sum()
     centred = sample.U - w @ sample.U
+    if centred.shape[1] > max(_WIDE, 2 * len(centred)):
+        return Sample(_whitened_wide(centred, w), sample.weight, sample.labels)
     covariance = (centred * w[:, None]).T @ centred
     ridge = 1e-6 * max(np.trace(covariance) / len(covariance), np.finfo(float).tiny)
     factor = cholesky(covariance + ridge * np.eye(len(covariance)))
     if factor is None:
         return sample
     return Sample(centred @ inverse_factor(factor), sample.weight, sample.labels)
+
+
+def _whitened_wide(centred: Array, w: Array) -> Array:
+    """As many whitened coordinates as there are rows, which have the same distances: for rows of
+    very many columns, whose covariance costs the cube of their number."""
+    _, scale, axes = np.linalg.svd(centred * np.sqrt(w)[:, None], full_matrices=False)
+    variances = scale**2
+    ridge = 1e-6 * max(variances.sum() / centred.shape[1], np.finfo(float).tiny)
+    return np.asarray((centred @ axes.T) / np.sqrt(variances + ridge))
 
 
 def _one_column(sample: Sample, rng: np.random.Generator) -> Sample:
@@ -81,7 +95,7 @@ def kmeans_shares(
     sample: Sample, n_components: int, rng: np.random.Generator, n_steps: int = 10
 ) -> Array:
     """k-means++ and a few Lloyd steps."""
-    centres = _seed(sample, n_components, rng)
+    centres = _seed_centres(sample, n_components, rng)
     assigned, _ = lloyd(sample.U, sample.weight, centres, n_steps, sample.labels)
     return one_hot(assigned, n_components)
 
@@ -96,7 +110,7 @@ class KMeansStart:
     def __call__(
         self, sample: Sample, n_components: int, rng: np.random.Generator, attempt: int
     ) -> Array:
-        views = (lambda: sample, lambda: _whitened(sample), lambda: _one_column(sample, rng))
+        views = (lambda: sample, lambda: _whiten(sample), lambda: _one_column(sample, rng))
         return kmeans_shares(views[attempt % 3](), n_components, rng, self.n_steps)
 
 
@@ -107,7 +121,7 @@ class PlusPlusStart:
     def __call__(
         self, sample: Sample, n_components: int, rng: np.random.Generator, attempt: int
     ) -> Array:
-        centres = _seed(sample, n_components, rng)
+        centres = _seed_centres(sample, n_components, rng)
         assigned, _ = lloyd(sample.U, sample.weight, centres, 1, sample.labels)
         return one_hot(assigned, n_components)
 

@@ -89,6 +89,6 @@ class Adam:
         own = logs[np.arange(len(labels)), labels]
         return float(weight @ (right + TIE * own) / weight.sum())
 
-    def trouble(self, state: AdamState) -> str:
+    def describe_divergence(self, state: AdamState) -> str:
         finite = all(np.isfinite(w).all() for w in state.network.weights)
         return "" if finite else "weights of the network are no longer finite: lower learning_rate"

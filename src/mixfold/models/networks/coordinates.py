@@ -53,7 +53,7 @@ def _sparse_variances(X: Any, weight: Array) -> Array:
     return np.where(squares - mean**2 > rounding, squares - mean**2, 0.0)
 
 
-def entered(frame: Frame, X: Any, dtype: np.dtype[np.floating]) -> Any:
+def rows_in_frame(frame: Frame, X: Any, dtype: np.dtype[np.floating]) -> Any:
     """Rows in these coordinates, a few at a time: no second table in double precision."""
     if sparse.issparse(X):
         return (X / frame.scale[0]).astype(dtype)
@@ -63,7 +63,7 @@ def entered(frame: Frame, X: Any, dtype: np.dtype[np.floating]) -> Any:
     return out
 
 
-def left(frame: Frame, network: Network) -> Network:
+def network_in_data_units(frame: Frame, network: Network) -> Network:
     """The network that says of rows what this one says of rows in the coordinates."""
     first = network.weights[0] / frame.scale[:, None]
     bias = network.biases[0] - frame.origin @ first

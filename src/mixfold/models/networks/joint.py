@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.math.links import Link
+from mixfold.math.link_functions import Link
 from mixfold.models.networks.factorization.records import Layer
 from mixfold.models.networks.quasi_newton import Minimum, Watcher, minimise_l1
 from mixfold.models.networks.stack import Energy
@@ -57,12 +57,12 @@ class Joint:
 
     def unpack(self, vector: Array) -> tuple[tuple[Array, ...], tuple[Layer, ...]]:
         """Sources and layers, rows of codebooks within their radius."""
-        sources, layers = self._shaped(vector)
+        sources, layers = self._unpack(vector)
         return sources, tuple(
             replace(layer, codebook=layer.codebook * _shrinks(layer)) for layer in layers
         )
 
-    def _shaped(self, vector: Array) -> tuple[tuple[Array, ...], tuple[Layer, ...]]:
+    def _unpack(self, vector: Array) -> tuple[tuple[Array, ...], tuple[Layer, ...]]:
         parts, at = [], 0
         for like in (*self.sources, *_parts(self.layers)):
             parts.append(vector[at : at + like.size].reshape(like.shape))
@@ -80,7 +80,7 @@ class Joint:
 
     def function(self, vector: Array) -> tuple[float, Array]:
         """Energy without penalties, and its gradient."""
-        _, raw = self._shaped(vector)
+        _, raw = self._unpack(vector)
         sources, layers = self.unpack(vector)
         pull = self.energy.pull(layers, self.X, self.labels, sources)
         slopes = pull.of_layers(self.weight)

@@ -138,7 +138,7 @@ def minimise_l1(
     """Minimise function(x) + sum rates |x| over lower <= x <= upper; values include the penalty."""
     two = np.flatnonzero((rates > 0) & (lower < 0) & (upper > 0))
 
-    def joined(parts: Array) -> Array:
+    def join_parts(parts: Array) -> Array:
         x = parts[: len(start)].copy()
         x[two] -= parts[len(start) :]
         return x
@@ -147,7 +147,7 @@ def minimise_l1(
     signs = np.where(upper <= 0, -1.0, 1.0) * rates
 
     def smooth(parts: Array) -> tuple[float, Array]:
-        value, slope = function(joined(parts))
+        value, slope = function(join_parts(parts))
         first, second = parts[: len(start)], parts[len(start) :]
         value += float(signs @ first + rates[two] @ second)
         return value, np.concatenate([slope + signs, rates[two] - slope[two]])
@@ -160,6 +160,6 @@ def minimise_l1(
     found = minimise(
         smooth, np.concatenate([one, np.maximum(-inside[two], 0.0)]), max_iter=max_iter, tol=tol,
         lower=np.concatenate([low, np.zeros(len(two))]), upper=high,
-        watch=None if watch is None else lambda n, value, parts: watch(n, value, joined(parts)),
+        watch=None if watch is None else lambda n, value, parts: watch(n, value, join_parts(parts)),
     )  # fmt: skip
-    return Minimum(joined(found.point), found.value, found.trace, found.reason)
+    return Minimum(join_parts(found.point), found.value, found.trace, found.reason)

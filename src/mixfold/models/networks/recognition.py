@@ -1,4 +1,4 @@
-"""The recognition network: rows in, classes out, by one pass upward; and its gradient.
+"""The recognition network (feed-forward classifier) and its gradient.
 
     h_0 = x,   h_l = units(h_{l-1} R_l + r_l),   q = softmax(h_L R_top + r_top)
 
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array, Block, Stats
-from mixfold.math.links import LINKS
-from mixfold.math.softmax import normalise
+from mixfold.math.link_functions import LINKS
+from mixfold.math.softmax import log_shares, normalise
 from mixfold.models.networks.records import Network, from_vector, to_vector
 
 
@@ -46,8 +46,7 @@ def logits(network: Network, X: Any) -> Array:
 
 def log_probabilities(network: Network, X: Any) -> Array:
     """ln P(class | row), (n, C)."""
-    scores = logits(network, X)
-    return np.asarray(scores - normalise(scores)[0][:, None])
+    return log_shares(logits(network, X))
 
 
 def value_and_gradient(
@@ -105,7 +104,7 @@ def block_sums(network: Network, block: Block) -> NetworkSums:
     return NetworkSums(value, to_vector(gradient), size)
 
 
-def penalised(network: Network, sums: NetworkSums, l2: float) -> tuple[float, Array]:
+def penalised_loss(network: Network, sums: NetworkSums, l2: float) -> tuple[float, Array]:
     """What is minimised, and its gradient as a vector: the mean loss and l2 / 2 |weights|^2."""
     size = max(sums.weight, 1e-300)
     value, slope = sums.loss / size, sums.gradient / size
@@ -121,6 +120,6 @@ def penalised(network: Network, sums: NetworkSums, l2: float) -> tuple[float, Ar
 def objective(
     network: Network, vector: Array, block: Block, l2: float = 0.0
 ) -> tuple[float, Array]:
-    """:func:`penalised` for one block, as a function of the vector of all parameters."""
+    """:func:`penalised_loss` for one block, as a function of the vector of all parameters."""
     here = from_vector(network, vector)
-    return penalised(here, block_sums(here, block), l2)
+    return penalised_loss(here, block_sums(here, block), l2)

@@ -15,7 +15,7 @@ class Network:
     """Layers h_l = units(h_{l-1} weights[l] + biases[l]); the last pair feeds a softmax.
 
     ``weights[l]`` is (inputs, outputs), ``biases[l]`` (outputs,); ``units`` is 'tanh' or
-    'logistic', as in :data:`mixfold.math.links.LINKS`.
+    'logistic', as in :data:`mixfold.math.link_functions.LINKS`.
     """
 
     weights: tuple[Array, ...]

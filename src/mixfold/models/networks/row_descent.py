@@ -1,4 +1,4 @@
-"""Many small minimisations side by side: each row goes its own way and stops by itself.
+"""Many small minimisations at once: each row has its own step size and stops by itself.
 
 Steps are those of the proximal gradient with the length of Barzilai and Borwein, halved until the
 row's own value is below the highest of its last few: such steps must be allowed to rise now and

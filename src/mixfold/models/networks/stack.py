@@ -1,4 +1,4 @@
-"""What a stack of factor layers costs, as one function of all sources and all layers.
+"""The cost of a stack of factor layers as a function of all sources and all layers.
 
 Layer l says S_{l-1} ~ f(S_l) A_l + b_l with noise variance s2_l; S_0 is the data. Two readings:
 
@@ -19,7 +19,7 @@ from typing import Protocol
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.math.links import Link
+from mixfold.math.link_functions import Link
 from mixfold.math.softmax import normalise
 from mixfold.models.networks.factorization.records import Layer
 

@@ -1,4 +1,4 @@
-"""Where the training of a recognition network begins: a stack of codebooks, or random weights.
+"""Starts of a recognition network: from a stack of codebooks, or random weights.
 
 A codebook A generates, x = phi A + b; its pseudo-inverse recognises, phi = (x - b) A^+. Scaled so
 that every unit has variance one before its map, this is a better start than the codes' own scale:

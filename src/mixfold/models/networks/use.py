@@ -1,4 +1,4 @@
-"""What is asked of a trained stack: sources of rows, rows of sources, classes of codes."""
+"""Sources of rows, rows from sources, and classes, by a trained stack."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mixfold.contracts import Array, record
-from mixfold.math.links import Link
-from mixfold.math.softmax import normalise
+from mixfold.math.link_functions import Link
+from mixfold.math.softmax import log_shares
 from mixfold.models.networks.factorization.codes import codes
 from mixfold.models.networks.factorization.records import Layer
-from mixfold.models.networks.settle import climb_layers, settle
+from mixfold.models.networks.source_inference import climb_layers, settle
 from mixfold.models.networks.stack import DecoderEnergy, Energy, MapEnergy, decode
 
 # how sources were trained together, and so are inferred
@@ -70,7 +70,7 @@ def rows_of(params: StackParams, sources: Array, depth: int | None = None) -> Ar
     return decode(params.link, params.layers[:depth], sources)
 
 
-def filled(params: StackParams, X: Array) -> Array:
+def fill_missing(params: StackParams, X: Array) -> Array:
     """X with its missing entries as the first layer reconstructs them; X itself if it has none."""
     rows = np.flatnonzero(np.isnan(X).any(axis=1))
     if not rows.size:
@@ -86,4 +86,4 @@ def class_log_probabilities(params: StackParams, top: Array) -> Array:
     """ln P(class | sources of the top layer), (n, C)."""
     weights, intercept = params.layers[-1].head()
     scores = params.link.value(top) @ weights + intercept
-    return np.asarray(scores - normalise(scores)[0][:, None])
+    return log_shares(scores)

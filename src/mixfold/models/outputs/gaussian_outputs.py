@@ -11,20 +11,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mixfold.contracts import Array, Stats, record
-from mixfold.families.factor.given import Inference
+from mixfold.contracts import Array, NotNegative, Stats, constant, record
+from mixfold.families.factor.inferred_latents import Inference
 from mixfold.families.factor.records import Latents
 from mixfold.math.symmetric import LOG_2PI
 from mixfold.models.outputs.output_sums import (
     back,
+    find_observed,
     forward,
-    informed,
     output_latents,
     patterns,
-    shown,
     times,
+    weighted_gram,
 )
-from mixfold.models.outputs.outputs import Copy, Latent
+from mixfold.models.outputs.outputs import Latent, Replicate
 
 _TINY = float(np.finfo(float).tiny)
 # rows that show the same outputs: with fewer than so many it is quicker to take each by itself
@@ -38,7 +38,7 @@ class GaussianOutputParams:
 
     loadings: Array
     means: Array
-    noise: Array
+    noise: NotNegative
 
 
 @record
@@ -46,15 +46,39 @@ class GaussianOutputParams:
 class GaussianOutputSums(Stats):
     """Per component and output: latents of the rows that show it, and sums of e, e^2 and e z.
 
-    e = y - V z - m is what the parameters of the pass leave unexplained: next to nothing cancels
-    where that is little. Where rows show all outputs or none, one entry of the latents,
-    (K, 1, ...), stands for all.
+    e = y - V z - m is what the parameters of the pass, ``loadings`` V and ``means`` m, leave
+    unexplained: next to nothing cancels where that is little. Where rows show all outputs or none,
+    one entry of the latents, (K, 1, ...), stands for all.
     """
 
     latents: Latents
     first: Array
     squares: Array
     cross: Array
+    loadings: Array = constant()  # noqa: RUF009 (it makes a field)
+    means: Array = constant()  # noqa: RUF009 (it makes a field)
+
+
+@record
+@dataclass(frozen=True, slots=True)
+class GaussianOutputMetric:
+    """Inverse information of the complete data: blocks for each row of loadings, else diagonal."""
+
+    inverse: Array
+    means: Array
+    noise: Array
+
+    def solve(self, gradient: Array) -> Array:
+        shape = (*self.means.shape, self.inverse.shape[-1])
+        size, more = int(np.prod(shape)), self.means.size
+        loadings = (self.inverse @ gradient[:size].reshape(shape)[..., None])[..., 0]
+        return np.concatenate(
+            [
+                loadings.ravel(),
+                gradient[size : size + more] / self.means.ravel(),
+                gradient[size + more :] / self.noise,
+            ]
+        )
 
 
 @dataclass(frozen=True)
@@ -94,18 +118,23 @@ class GaussianOutputs:
     def tied(self) -> bool:
         return False
 
+    def unknown(self, n_rows: int) -> Array:
+        return np.full((n_rows, self.n_outputs), np.nan)
+
     def read(self, params: GaussianOutputParams, covariances: Array) -> GaussianOutputParams:
         return params
 
     # ------------------------------------------------ E step
 
-    def numbers_per_row(self, y: Array, n_components: int, n_factors: int) -> int:
-        if shown(y).whole:  # the spread of the latents is the same for all rows
+    def workspace_per_row(self, y: Array, n_components: int, n_factors: int) -> int:
+        if find_observed(y).whole:  # the spread of the latents is the same for all rows
             return n_components * (4 * n_factors + 2 * self.n_outputs)
         return n_components * ((n_factors + 1) ** 2 + 4 * self.n_outputs)
 
-    def copies(self, y: Array, latent: Latent, reading: GaussianOutputParams) -> Sequence[Copy]:
-        work = shown(y)
+    def replicates(
+        self, y: Array, latent: Latent, reading: GaussianOutputParams
+    ) -> Sequence[Replicate]:
+        work = find_observed(y)
         seen = work.seen
         share = np.where(seen.any(axis=1), self.share, 0.0)
         if work.whole and len(latent.covariances) == 1:
@@ -113,11 +142,11 @@ class GaussianOutputs:
             everything = np.ones((1, y.shape[1]), bool)
             log_p, z, spread = self._posterior(np.nan_to_num(y), latent, reading, everything)
         else:
-            log_p, z, spread = self._of_holes(y, seen, latent, reading)
-        rest = Copy(1.0 - share, np.zeros(log_p.shape), latent, None)
-        return (Copy(share, log_p, Latent(z, spread), work), rest)
+            log_p, z, spread = self._posterior_by_pattern(y, seen, latent, reading)
+        rest = Replicate(1.0 - share, np.zeros(log_p.shape), latent, None)
+        return (Replicate(share, log_p, Latent(z, spread), work), rest)
 
-    def _of_holes(
+    def _posterior_by_pattern(
         self, y: Array, seen: Array, latent: Latent, reading: GaussianOutputParams
     ) -> tuple[Array, Array, Array]:
         """ln p(y | x, k), means and covariances of z, for rows that show different outputs."""
@@ -141,7 +170,7 @@ class GaussianOutputs:
         # an output that is not seen is one of endless noise
         certain = seen[:, None] * (self.weight / params.noise)
         precision = np.linalg.inv(latent.covariances)
-        A = precision + informed(certain, V)
+        A = precision + weighted_gram(certain, V)
         cov = np.linalg.inv(A)
         deviation = np.where(seen[:, None], y[:, None] - params.means, 0.0)
         target = times(precision, latent.means) + forward(deviation * certain, V)
@@ -159,22 +188,40 @@ class GaussianOutputs:
     def sums(
         self,
         y: Array,
-        copies: Sequence[Copy],
+        replicates: Sequence[Replicate],
         resp: Sequence[Array],
         reading: GaussianOutputParams,
     ) -> GaussianOutputSums:
-        copy, r = copies[0], resp[0]
-        V, z = reading.loadings, copy.latent.means
-        seen = copy.work.seen[:, None]
+        replicate, r = replicates[0], resp[0]
+        V, z = reading.loadings, replicate.latent.means
+        seen = replicate.work.seen[:, None]
         error = np.where(seen, y[:, None] - back(z, V) - reading.means, 0.0)
         weighted = r[..., None] * error
-        latents, spread = output_latents(copy, r)
+        latents, spread = output_latents(replicate, r)
         uncertain = (V[..., None, :] @ spread)[..., 0, :]
         return GaussianOutputSums(
             latents,
             weighted.sum(axis=0),
             (weighted * error).sum(axis=0) + (uncertain * V).sum(axis=-1),
             np.moveaxis(weighted, 0, 2) @ np.swapaxes(z, 0, 1) - uncertain,
+            V,
+            reading.means,
+        )
+
+    def without_reference(self, sums: GaussianOutputSums) -> GaussianOutputSums:
+        """Sums of y, y^2 and y z: with y = e + V z + m, from those of e."""
+        V, m, latents = sums.loadings, sums.means, sums.latents
+        explained = np.broadcast_to(latents.first, V.shape) * V
+        spread = (V[..., None, :] @ latents.second)[..., 0, :]
+        predicted = explained.sum(axis=-1)
+        squares = sums.squares + (V * (2 * sums.cross + spread)).sum(axis=-1)
+        return GaussianOutputSums(
+            latents,
+            sums.first + predicted + m * latents.count,
+            squares + m * (2 * (sums.first + predicted) + m * latents.count),
+            sums.cross + spread + m[..., None] * latents.first,
+            np.zeros_like(V),
+            np.zeros_like(m),
         )
 
     # ------------------------------------------------ M step
@@ -194,8 +241,8 @@ class GaussianOutputs:
         shift = mean_e - (change * mean_z).sum(axis=-1)
         left = sums.squares - count * (mean_e**2 + (change * ez).sum(axis=-1))
         return GaussianOutputParams(
-            params.loadings + np.where(known[..., None], change, 0.0),
-            params.means + np.where(known, shift, 0.0),
+            np.where(known[..., None], sums.loadings + change, params.loadings),
+            np.where(known, sums.means + shift, params.means),
             self._noise(left, np.broadcast_to(rows, left.shape), params),
         )
 
@@ -207,10 +254,23 @@ class GaussianOutputs:
         noise = np.maximum(left / np.maximum(count, _TINY), self.floor)
         return np.where(count > 0, np.broadcast_to(noise, params.noise.shape), params.noise)
 
-    def moved(self, params: GaussianOutputParams, mean: Array, root: Array) -> GaussianOutputParams:
+    def transform_latents(
+        self, params: GaussianOutputParams, mean: Array, root: Array
+    ) -> GaussianOutputParams:
         shape = params.loadings.shape[::2]
         shift = np.einsum("kld,kd->kl", params.loadings, np.broadcast_to(mean, shape))
         return replace(params, loadings=params.loadings @ root, means=params.means + shift)
+
+    def rescaled(
+        self, params: GaussianOutputParams, ratio: Array, shift: Array
+    ) -> GaussianOutputParams:
+        """The same view of outputs y' = ratio y + shift, (L,) each."""
+        noise = params.noise * ratio**2
+        if not self.each:  # one noise for all, in the new units too
+            noise = np.broadcast_to(noise.mean(axis=1, keepdims=True), noise.shape).copy()
+        return GaussianOutputParams(
+            params.loadings * ratio[:, None], params.means * ratio + shift, noise
+        )
 
     def penalty(self, params: GaussianOutputParams) -> float:
         return 0.0
@@ -223,7 +283,7 @@ class GaussianOutputs:
         """Loadings, means and, unless it is given, standard deviations of the noise."""
         parts = [params.loadings.ravel(), params.means.ravel()]
         if self.fixed_noise is None:
-            parts.append(np.sqrt(self._reduced(params.noise)).ravel())
+            parts.append(np.sqrt(self._drop_copies(params.noise)).ravel())
         return np.concatenate(parts)
 
     def from_coordinates(self, params: GaussianOutputParams, vector: Array) -> GaussianOutputParams:
@@ -234,16 +294,42 @@ class GaussianOutputs:
         noise = params.noise
         if self.fixed_noise is None:
             own = np.maximum(vector[size + more :] ** 2, self.floor)
-            own = own.reshape(self._reduced(noise).shape)
+            own = own.reshape(self._drop_copies(noise).shape)
             noise = np.broadcast_to(own, noise.shape).copy()
         return GaussianOutputParams(loadings, means, noise)
 
-    def _reduced(self, noise: Array) -> Array:
+    def derivatives(
+        self, params: GaussianOutputParams, sums: GaussianOutputSums
+    ) -> tuple[Array, GaussianOutputMetric]:
+        """From the sums of a pass at ``params``: e is what these leave unexplained."""
+        psi, latents = params.noise, sums.latents
+        certain = self.weight / psi
+        parts = [(certain[..., None] * sums.cross).ravel(), (certain * sums.first).ravel()]
+        count = np.broadcast_to(latents.count, psi.shape)
+        information = np.zeros(0)
+        if self.fixed_noise is None:
+            axes = ((0,) if self.common else ()) + (() if self.each else (1,))
+            left = (certain * sums.squares - self.weight * count).sum(axis=axes, keepdims=True)
+            deviation = np.sqrt(self._drop_copies(psi))
+            slope = left / deviation
+            # noise that is held at the floor has nowhere to go
+            low = deviation**2 <= self.floor * (1 + 1e-9)
+            parts.append(np.where(low & (slope < 0), 0.0, slope).ravel())
+            total = self.weight * count.sum(axis=axes, keepdims=True)
+            information = np.maximum(2 * total / deviation**2, _TINY).ravel()
+        size = latents.second.shape[-1]
+        trace = np.trace(latents.second, axis1=-2, axis2=-1)[..., None, None]
+        ridge = (_TINY + 1e-12 * trace / max(size, 1)) * np.eye(size)
+        inverse = np.linalg.inv(latents.second + ridge) / certain[..., None, None]
+        metric = GaussianOutputMetric(inverse, np.maximum(certain * count, _TINY), information)
+        return np.concatenate(parts), metric
+
+    def _drop_copies(self, noise: Array) -> Array:
         """One copy of each variance of (K, L)."""
         return np.asarray(noise[: 1 if self.common else None, : None if self.each else 1])
 
     def n_free(self, n_components: int, n_factors: int) -> int:
-        noise = self._reduced(np.empty((n_components, self.n_outputs))).size
+        noise = self._drop_copies(np.empty((n_components, self.n_outputs))).size
         free = noise if self.fixed_noise is None else 0
         return n_components * self.n_outputs * (n_factors + 1) + free
 
@@ -265,6 +351,6 @@ class GaussianOutputs:
         return np.asarray(V @ latent.covariances @ np.swapaxes(V, 1, 2) + noise)
 
 
-def belief(copy: Copy, resp: Array) -> Inference:
-    """A copy with its responsibilities, as the columns' own sums want it."""
-    return Inference(resp, copy.latent.means, copy.latent.covariances)
+def as_inference(replicate: Replicate, resp: Array) -> Inference:
+    """A replicate with its responsibilities, as the columns' own sums want it."""
+    return Inference(resp, replicate.latent.means, replicate.latent.covariances)

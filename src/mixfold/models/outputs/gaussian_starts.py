@@ -52,9 +52,9 @@ class GaussianStart:
             plain = Mixture(model.n_components, model.family, start=self.rule or KMeansStart())
             rows = replace(pilot, block=replace(pilot.block, y=None))
             found = plain.initialise(rows, rng, attempt)
-            weights, components = found.weights, _held(found.components, self.noise)
+            weights, components = found.weights, _set_noise(found.components, self.noise)
         if attempt and model.n_components == 1:  # the first start is the only one that is no draw
-            components = _drawn(components, rng)
+            components = _draw_loadings(components, rng)
         return SupervisedParams(weights, components, self._outputs(model))
 
     def _outputs(self, model: Any) -> GaussianOutputParams:
@@ -97,14 +97,14 @@ def from_axes(axes: Axes, size: int, floor: float, noise: float | None = None) -
     )
 
 
-def _held(components: FactorParams, noise: float | None) -> FactorParams:
+def _set_noise(components: FactorParams, noise: float | None) -> FactorParams:
     if noise is None:
         return components
     given = np.broadcast_to(noise / components.frame.scale**2, components.noise.shape)
     return replace(components, noise=given.copy())
 
 
-def _drawn(components: FactorParams, rng: np.random.Generator) -> FactorParams:
+def _draw_loadings(components: FactorParams, rng: np.random.Generator) -> FactorParams:
     """Loadings in random directions, of the lengths that they had together."""
     old = components.loadings
     fresh = rng.normal(size=old.shape)

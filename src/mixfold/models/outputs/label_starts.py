@@ -84,10 +84,10 @@ class ClusterStart:
         sample = Sample(points, table.weight, None)
         K = model.n_components
         resp = KMeansFactorStart()(sample, K, rng, attempt) * table.weight[:, None]
-        components = model.family.from_sample(table.frame, _refilled(table, resp), resp)
+        components = model.family.from_sample(table.frame, _fill_by_cluster(table, resp), resp)
         counts = resp.sum(axis=0)
         weights = model.mixing.posterior(counts + _LEAST_SHARE * counts.sum() / K)
-        components, outputs = classified(model, components, table, resp)
+        components, outputs = start_classifier(model, components, table, resp)
         return SupervisedParams(weights, components, outputs)
 
 
@@ -142,7 +142,7 @@ def about_classes(table: Table) -> Array:
     return np.where(table.missing, 0.0, out)
 
 
-def _refilled(table: Table, resp: Array) -> Array:
+def _fill_by_cluster(table: Table, resp: Array) -> Array:
     """Missing entries at the mean of their own cluster rather than of all rows."""
     if not table.missing.any():
         return table.U
@@ -156,13 +156,13 @@ def _refilled(table: Table, resp: Array) -> Array:
 # ------------------------------------------------ the classifier
 
 
-def classified(
+def start_classifier(
     model: LabelledModel, components: FactorParams, table: Table, resp: Array
 ) -> tuple[FactorParams, ProbitParams]:
     """Components turned so that they agree on a classifier, and the classifier."""
     parts = low_rank(components.loadings, components.noise)
     known = table.y >= 0
-    U, y, own = _refilled(table, resp)[known], table.y[known], resp[known]
+    U, y, own = _fill_by_cluster(table, resp)[known], table.y[known], resp[known]
     latents = [
         (U - mean) @ (W / noise[:, None]) @ R
         for mean, W, noise, R in zip(
@@ -174,14 +174,14 @@ def classified(
         for z, R, weight in zip(latents, parts.covariances, own.T, strict=True)
     ]
     if model.labels.own:
-        return components, _stacked(model, found)
+        return components, _stack_classifiers(model, found)
     means = [
         _class_means(z, y, weight, model.labels.n_classes)
         for z, weight in zip(latents, own.T, strict=True)
     ]
     turns = aligning(found, means, model.labels.n_scores)
     loadings = np.stack([W @ Q for W, Q in zip(components.loadings, turns, strict=True)])
-    return replace(components, loadings=loadings), _averaged(model, found, turns)
+    return replace(components, loadings=loadings), _average_classifiers(model, found, turns)
 
 
 def local_probit(
@@ -196,9 +196,9 @@ def local_probit(
     size = (1, labels.n_scores, latent.means.shape[-1])
     params = ProbitParams(np.zeros(size), np.zeros(size[:2]))
     for _ in range(_STEPS):
-        copies = alone.copies(y, latent, params)
-        resp = [(copy.share * weight[mine])[:, None] for copy in copies]
-        params = alone.update(alone.sums(y, copies, resp, params), params)
+        replicates = alone.replicates(y, latent, params)
+        resp = [(replicate.share * weight[mine])[:, None] for replicate in replicates]
+        params = alone.update(alone.sums(y, replicates, resp, params), params)
     return params
 
 
@@ -246,7 +246,7 @@ def _procrustes(means: Array, reference: Array) -> Array:
     return np.asarray(left @ right)
 
 
-def _stacked(model: LabelledModel, found: list[ProbitParams | None]) -> ProbitParams:
+def _stack_classifiers(model: LabelledModel, found: list[ProbitParams | None]) -> ProbitParams:
     """Classifiers of the components' own; one that saw a single class knows nothing yet."""
     shape = (1, model.labels.n_scores, model.family.size)
     nothing = ProbitParams(np.zeros(shape), np.zeros(shape[:2]))
@@ -256,7 +256,7 @@ def _stacked(model: LabelledModel, found: list[ProbitParams | None]) -> ProbitPa
     )
 
 
-def _averaged(
+def _average_classifiers(
     model: LabelledModel, found: list[ProbitParams | None], turns: list[Array]
 ) -> ProbitParams:
     shape = (1, model.labels.n_scores, model.family.size)

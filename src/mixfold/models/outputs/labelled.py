@@ -7,14 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mixfold.contracts import Array, Block, Context, Update
-from mixfold.math.softmax import normalise
-from mixfold.models.mixtures.mixture import COORDINATE_LIMIT
-from mixfold.models.mixtures.repair import lost_rows, repaired
+from mixfold.contracts import Array, Context, Update
+from mixfold.models.mixtures.repair import find_empty_components, repair_empty_components
 from mixfold.models.outputs.model import (
     SupervisedModel,
     SupervisedParams,
-    SupervisedReading,
     SupervisedStats,
 )
 from mixfold.models.outputs.outputs import latent_prior
@@ -23,23 +20,14 @@ from mixfold.models.outputs.probit_labels import ProbitLabels, ProbitParams
 
 @dataclass(frozen=True)
 class LabelledModel(SupervisedModel):
-    """A mixture of factor models with labels (``outputs`` are ``ProbitLabels``), by EM.
-
-    ``expand``: whether the prior of the latents is set free and absorbed in each M step.
-    """
+    """A mixture of factor models with labels (``outputs`` are ``ProbitLabels``), by EM."""
 
     reseed: bool = True
-    expand: bool = True
 
     @property
     def labels(self) -> ProbitLabels:
         assert isinstance(self.outputs, ProbitLabels)
         return self.outputs
-
-    def log_joint(self, reading: SupervisedReading, block: Block) -> Array:
-        """log pi_k p(x_n | k), (n, K)."""
-        found = self.family.posterior(block, reading.components)
-        return np.asarray(found.log_density + reading.log_weights)
 
     # ------------------------------------------------ M step
 
@@ -47,20 +35,17 @@ class LabelledModel(SupervisedModel):
         self, params: SupervisedParams, stats: SupervisedStats, context: Context
     ) -> Update[SupervisedParams]:
         fresh = super().update(params, stats, context)
-        empty = lost_rows(self._plain(), _plain(params), stats.counts, context)
+        empty = find_empty_components(self._plain(), _plain(params), stats.counts, context)
         if not empty.size:
             return fresh
-        found = repaired(
-            self._plain(), _plain(fresh.params), empty, fresh.events, _unlabelled(context)
+        found = repair_empty_components(
+            self._plain(), _plain(fresh.params), empty, fresh.events, _drop_labels(context)
         )
         return Update(_like(fresh.params, found.params), found.events, found.monotone)
 
     def _plain(self) -> Any:
         """Self, where a mixture is expected: it has what a repair asks for."""
         return self
-
-    def _expanded(self, params: SupervisedParams, stats: SupervisedStats) -> SupervisedParams:
-        return super()._expanded(params, stats) if self.expand else params
 
     def _latent_prior(
         self, params: SupervisedParams, stats: SupervisedStats
@@ -69,35 +54,6 @@ class LabelledModel(SupervisedModel):
         mean, root = latent_prior(latents, self.labels.tied)
         count = latents.count if self.labels.own else latents.count.sum(keepdims=True)
         return mean, root @ shrinking_root(params.outputs, root, count, self.labels.ridge)
-
-    def settled(self, params: SupervisedParams, objective: float) -> SupervisedParams:
-        """The result of a fit that ended here, with this objective."""
-        return params
-
-    # ------------------------------------------------ extrapolation
-
-    def coordinates(self, params: SupervisedParams) -> Array:
-        log_weights = np.log(np.maximum(params.weights, 1e-300))
-        components = self.family.coordinates(params.components)
-        outputs = params.outputs
-        parts = [log_weights, components, outputs.weights.ravel(), outputs.biases.ravel()]
-        return np.concatenate(parts)
-
-    def from_coordinates(self, params: SupervisedParams, vector: Array) -> SupervisedParams | None:
-        K, outputs = params.n_components, params.outputs
-        if not np.abs(vector[K:]).max() < COORDINATE_LIMIT:
-            return None
-        _, weights = normalise(vector[None, :K])
-        weights = np.where(params.weights > 0, weights[0], 0.0)
-        own = outputs.biases.size
-        rest, biases = vector[K:-own], vector[-own:].reshape(outputs.biases.shape)
-        size = len(rest) - outputs.weights.size
-        return replace(
-            params,
-            weights=weights / weights.sum(),
-            components=self.family.from_coordinates(params.components, rest[:size]),
-            outputs=ProbitParams(rest[size:].reshape(outputs.weights.shape), biases),
-        )
 
     # ------------------------------------------------ counting
 
@@ -116,7 +72,7 @@ class LabelledModel(SupervisedModel):
                 "held-out accuracies or log-losses instead"
             )
         K, d = self.n_components, self.family.size
-        free = self.family.n_free(K, n_features) + self.mixing.n_free(K)
+        free = self.family.n_free_beside_outputs(K, n_features) + self.mixing.n_free(K)
         if self.labels.own or d == 0:
             return free + self.labels.n_free(K, d)
         # a turn of the latents must keep the direction of w: d - 1 axes are free, not d
@@ -146,7 +102,7 @@ def _like(params: SupervisedParams, found: Any) -> SupervisedParams:
     return replace(params, weights=found.weights, components=found.components)
 
 
-def _unlabelled(context: Context) -> Context:
+def _drop_labels(context: Context) -> Context:
     """Labels here are of classes, not of components: a repair need not heed them."""
     if context.pilot is None:
         return context

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -24,17 +24,21 @@ from mixfold.contracts import (
     Metric,
     Pilot,
     RowRandom,
+    Shares,
     Stats,
     Update,
     record,
 )
+from mixfold.families.component import dense_rows
 from mixfold.families.factor import FactorFamily, FactorParams
-from mixfold.families.factor.given import given_sums
+from mixfold.families.factor.inferred_latents import sum_inferred_latents
+from mixfold.math.frame import similar_frame
 from mixfold.math.softmax import entropies, normalise
 from mixfold.mixing.free import FreeWeights
-from mixfold.models.mixtures.rows import tiles, without_empty_rows
-from mixfold.models.outputs.gaussian_outputs import belief
-from mixfold.models.outputs.outputs import Copy, Latent, Outputs, latent_prior
+from mixfold.models.mixtures.mixture import COORDINATE_LIMIT
+from mixfold.models.mixtures.rows import informative, tiles, without_empty_rows
+from mixfold.models.outputs.gaussian_outputs import GaussianOutputs, as_inference
+from mixfold.models.outputs.outputs import Latent, Outputs, Replicate, latent_prior
 
 # numbers that the latents of a tile may take
 _TILE_NUMBERS = 2**21
@@ -45,7 +49,7 @@ _TILE_NUMBERS = 2**21
 class SupervisedParams:
     """Mixing weights (K,), factor components, and the parameters of the outputs."""
 
-    weights: Array
+    weights: Shares
     components: FactorParams
     outputs: Any
 
@@ -74,15 +78,37 @@ class SupervisedStats(Stats):
     weight: float
 
 
+@record
+@dataclass(frozen=True, slots=True)
+class SupervisedMetric:
+    """Inverse information of the complete data: of the weights, the columns and the outputs."""
+
+    expected: Array
+    components: Metric
+    size: int
+    outputs: Metric
+
+    def solve(self, gradient: Array) -> Array:
+        K = len(self.expected)
+        weights = gradient[:K] / np.maximum(self.expected, np.finfo(float).tiny)
+        columns = self.components.solve(gradient[K : K + self.size])
+        return np.concatenate([weights, columns, self.outputs.solve(gradient[K + self.size :])])
+
+
 @dataclass(frozen=True)
 class SupervisedModel:
-    """A mixture of factor models with outputs; ``start`` makes its first parameters."""
+    """A mixture of factor models with outputs.
+
+    ``start`` makes its first parameters; ``expand``: whether the prior of the latents is set free
+    and absorbed in each M step, which moves the latents from pass to pass.
+    """
 
     n_components: int
     family: FactorFamily
     outputs: Outputs
     start: Any
     mixing: FreeWeights = field(default_factory=FreeWeights)
+    expand: bool = True
 
     def initialise(
         self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0
@@ -107,12 +133,19 @@ class SupervisedModel:
         spread = spread[None] if spread.ndim == 3 else spread
         return found.log_density + reading.log_weights, Latent(found.means, spread)
 
+    def log_joint(self, reading: SupervisedReading, block: Block) -> Array:
+        """log pi_k p(x_n | k), (n, K), by the columns alone."""
+        found = self.family.posterior(block, reading.components)
+        return np.asarray(found.log_density + reading.log_weights)
+
     def expect(self, reading: SupervisedReading, block: Block, rng: RowRandom) -> SupervisedStats:
         block = without_empty_rows(block)
+        if block.y is None:
+            block = replace(block, y=self.outputs.unknown(block.n_rows))
         assert block.y is not None
         # columns are tiled where they are read: what is kept here are the latents
         K, d = self.n_components, self.family.size
-        size = self.outputs.numbers_per_row(block.y, K, d)
+        size = self.outputs.workspace_per_row(block.y, K, d)
         parts = tiles(block, K * (d + 1) ** 2, max(size, 1))
         return reduce(add, [self._expect_tile(reading, tile) for tile in parts])
 
@@ -120,12 +153,12 @@ class SupervisedModel:
         joint, latent = self.latents(reading, tile)
         y = tile.y
         assert y is not None
-        copies = self.outputs.copies(y, latent, reading.outputs)
+        replicates = self.outputs.replicates(y, latent, reading.outputs)
         weight = tile.weights()
-        resp, log_likelihood = self._shared(joint, copies, weight)
-        outputs = self.outputs.sums(y, copies, resp, reading.outputs)
-        used = [belief(c, r) for c, r in zip(copies, resp, strict=True) if c.share.any()]
-        sums = given_sums(tile, reading.components, used)
+        resp, log_likelihood = self._share_rows(joint, replicates, weight)
+        outputs = self.outputs.sums(y, replicates, resp, reading.outputs)
+        used = [as_inference(c, r) for c, r in zip(replicates, resp, strict=True) if c.share.any()]
+        sums = sum_inferred_latents(tile, reading.components, used)
         _, plain = normalise(joint)
         return SupervisedStats(
             reduce(np.add, resp).sum(axis=0),
@@ -137,12 +170,14 @@ class SupervisedModel:
         )
 
     @staticmethod
-    def _shared(joint: Array, copies: Sequence[Copy], weight: Array) -> tuple[list[Array], float]:
-        """Weighted responsibilities (n, K) of each copy, and their part of the objective."""
+    def _share_rows(
+        joint: Array, replicates: Sequence[Replicate], weight: Array
+    ) -> tuple[list[Array], float]:
+        """Weighted responsibilities (n, K) of each replicate, and their part of the objective."""
         found, total = [], 0.0
-        for copy in copies:
-            log_total, resp = normalise(joint + copy.log_probability)
-            shared = weight * copy.share
+        for replicate in replicates:
+            log_total, resp = normalise(joint + replicate.log_probability)
+            shared = weight * replicate.share
             found.append(resp * shared[:, None])
             total += float(shared @ log_total)
         return found, total
@@ -156,14 +191,16 @@ class SupervisedModel:
         outputs = self.outputs.update(stats.outputs, params.outputs)
         fresh = SupervisedParams(self.mixing.posterior(stats.counts), components, outputs)
         told = tuple(
-            Event("floor", self.family.floor_words(int(k)), context.iteration, int(k))
+            Event("floor", self.family.floor_message(int(k)), context.iteration, int(k))
             for k in np.flatnonzero(touched)
         )
-        return Update(self._expanded(fresh, stats), told)
+        return Update(self._expand_parameters(fresh, stats), told)
 
-    def _expanded(self, params: SupervisedParams, stats: SupervisedStats) -> SupervisedParams:
+    def _expand_parameters(
+        self, params: SupervisedParams, stats: SupervisedStats
+    ) -> SupervisedParams:
         """The prior of the latents set free and absorbed again (parameter expansion)."""
-        if not self.family.size:
+        if not (self.expand and self.family.size):
             return params
         mean, root = self._latent_prior(params, stats)
         old = params.components
@@ -171,7 +208,7 @@ class SupervisedModel:
             "kjd,kd->kj", old.loadings, np.broadcast_to(mean, old.loadings.shape[::2])
         )
         components = replace(old, means=old.means + shift, loadings=old.loadings @ root)
-        outputs = self.outputs.moved(params.outputs, mean, root)
+        outputs = self.outputs.transform_latents(params.outputs, mean, root)
         return replace(params, components=components, outputs=outputs)
 
     def _latent_prior(
@@ -192,18 +229,71 @@ class SupervisedModel:
     def n_free(self, n_features: int) -> int:
         """Numbers that are learned, of both views and of the mixing."""
         K = self.n_components
-        columns = self.family.n_free(K, n_features) + self.mixing.n_free(K)
+        columns = self.family.n_free_beside_outputs(K, n_features) + self.mixing.n_free(K)
         return columns + self.outputs.n_free(K, self.family.size)
 
-    # ------------------------------------------------ extrapolation: none is offered
+    # ------------------------------------------------ streams and warm starts
+
+    def row_weight(self, stats: SupervisedStats) -> float:
+        return self.total_weight(stats)
+
+    def additive(self, stats: SupervisedStats) -> SupervisedStats:
+        """Statistics about fixed origins: those of other batches can be added to them."""
+        moments = self.family.about_frame(stats.components)
+        outputs = self.outputs.without_reference(stats.outputs)
+        return replace(stats, components=moments, outputs=outputs)
+
+    def for_stream(self) -> Self:
+        """The model of stepwise EM, whose statistics of successive batches may be blended.
+
+        The prior of the latents is not set free: what was summed in earlier batches would be in
+        other coordinates. Rows of later batches may lack entries.
+        """
+        return replace(self, family=replace(self.family, has_missing=True), expand=False)
+
+    def change_frame(self, params: SupervisedParams, pilot: Pilot) -> SupervisedParams:
+        """The same model in the frame of other data; as it is where its own frame suits them."""
+        block = informative(pilot.block)
+        spread = pilot.maximum - pilot.minimum
+        frame = self.family.frame(dense_rows(block.X), block.weights(), spread)
+        if similar_frame(params.components.frame, frame):
+            return params
+        return replace(params, components=self.family.change_frame(params.components, frame))
+
+    # ------------------------------------------------ extrapolation
 
     def coordinates(self, params: SupervisedParams) -> Array:
-        raise TypeError("supervised factor models are not extrapolated")
+        log_weights = np.log(np.maximum(params.weights, 1e-300))
+        components = self.family.coordinates(params.components)
+        return np.concatenate([log_weights, components, self.outputs.coordinates(params.outputs)])
 
     def from_coordinates(self, params: SupervisedParams, vector: Array) -> SupervisedParams | None:
-        return None
+        K = params.n_components
+        # coordinates are logarithms, or lengths in units of the spread of columns and outputs
+        if not np.abs(vector[K:]).max() < COORDINATE_LIMIT:
+            return None
+        _, weights = normalise(vector[None, :K])
+        weights = np.where(params.weights > 0, weights[0], 0.0)
+        size = K + len(self.family.coordinates(params.components))
+        return replace(
+            params,
+            weights=weights / weights.sum(),
+            components=self.family.from_coordinates(params.components, vector[K:size]),
+            outputs=self.outputs.from_coordinates(params.outputs, vector[size:]),
+        )
 
     def derivatives(
         self, params: SupervisedParams, stats: SupervisedStats
     ) -> tuple[Array, Metric] | None:
-        return None
+        by_components, metric = self.family.derivatives(params.components, stats.components)
+        by_outputs, output_metric = self.outputs.derivatives(params.outputs, stats.outputs)
+        expected = stats.counts.sum() * params.weights
+        gradient = np.concatenate([stats.counts - expected, by_components, by_outputs])
+        return gradient, SupervisedMetric(expected, metric, len(by_components), output_metric)
+
+
+@dataclass(frozen=True)
+class GaussianModel(SupervisedModel):
+    """A mixture of factor models with Gaussian outputs."""
+
+    outputs: GaussianOutputs

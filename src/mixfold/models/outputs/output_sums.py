@@ -9,22 +9,22 @@ import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.families.factor.records import Latents
-from mixfold.models.outputs.outputs import Copy
+from mixfold.models.outputs.outputs import Replicate
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Observed:
     """Which entries are seen (n, L), and whether a row shows all of them or none."""
 
     seen: Array
     whole: bool
 
 
-def shown(y: Array) -> Shown:
+def find_observed(y: Array) -> Observed:
     """What of the outputs is known."""
     seen = ~np.isnan(y)
     labelled = np.asarray(seen.any(axis=1))
-    return Shown(seen, bool((seen == labelled[:, None]).all()))
+    return Observed(seen, bool((seen == labelled[:, None]).all()))
 
 
 def times(matrices: Array, vectors: Array) -> Array:
@@ -44,7 +44,7 @@ def back(latents: Array, loadings: Array) -> Array:
     return forward(latents, np.swapaxes(loadings, 1, 2))
 
 
-def informed(certain: Array, loadings: Array) -> Array:
+def weighted_gram(certain: Array, loadings: Array) -> Array:
     """V' diag(certain) V (1 or n, K, d, d) for precisions (1 or n, K, L), loadings V (K, L, d)."""
     if len(certain) == 1:
         return (np.swapaxes(loadings * certain[0, ..., None], 1, 2) @ loadings)[None]
@@ -53,17 +53,17 @@ def informed(certain: Array, loadings: Array) -> Array:
     return forward(certain, products).reshape(-1, K, d, d)
 
 
-def output_latents(copy: Copy, resp: Array) -> tuple[Latents, Array]:
+def output_latents(replicate: Replicate, resp: Array) -> tuple[Latents, Array]:
     """Per component and output, or (K, 1, ...) where one stands for all; and the part of the
     second moments that is uncertainty."""
-    z, work = copy.latent.means, copy.work
+    z, work = replicate.latent.means, replicate.work
     seen = np.ones((len(z), 1)) if work.whole else work.seen.astype(float)
     weighted = np.swapaxes(resp[..., None] * z, 0, 1)
     count = resp.T @ seen
-    if len(copy.latent.covariances) == 1:
-        spread = count[..., None, None] * copy.latent.covariances[0][:, None]
+    if len(replicate.latent.covariances) == 1:
+        spread = count[..., None, None] * replicate.latent.covariances[0][:, None]
     else:
-        spread = _per_output(seen, resp, copy.latent.covariances)
+        spread = _per_output(seen, resp, replicate.latent.covariances)
     if work.whole:
         square = (np.swapaxes(weighted, 1, 2) @ np.swapaxes(z, 0, 1))[:, None]
     else:

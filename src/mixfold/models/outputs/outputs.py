@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from mixfold.contracts import Array
+from mixfold.contracts import Array, Metric
 from mixfold.families.factor.records import Latents
 
 
@@ -21,8 +21,10 @@ class Latent:
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
-    """The rows with one reading of their outputs, and how much of each row that reading is.
+class Replicate:
+    """The rows once more, with one reading of their outputs, and the share of each row that it is.
+
+    The objective is the sum of the log-likelihoods of all replicates, each times its share.
 
     ``share`` (n,), log probability of the outputs given the row (n, K), and the latents given row
     and outputs. ``work`` is what the view keeps for its own sums.
@@ -42,25 +44,31 @@ class Outputs(Protocol):
         """Whether the components share the parameters of the view."""
         ...
 
+    def unknown(self, n_rows: int) -> Array:
+        """``Block.y`` of rows of which nothing is known."""
+        ...
+
     def read(self, params: Any, covariances: Array) -> Any:
         """What the E step reads, for latents with these covariances (K, d, d) given a row."""
         ...
 
-    def numbers_per_row(self, y: Array, n_components: int, n_factors: int) -> int:
-        """Numbers that the copies of a complete row take, about."""
+    def workspace_per_row(self, y: Array, n_components: int, n_factors: int) -> int:
+        """Numbers that the replicates of a complete row take, about."""
         ...
 
-    def copies(self, y: Array, latent: Latent, reading: Any) -> Sequence[Copy]:
+    def replicates(self, y: Array, latent: Latent, reading: Any) -> Sequence[Replicate]:
         """Readings of the outputs; shares of the ones that are unknown are zero."""
         ...
 
-    def sums(self, y: Array, copies: Sequence[Copy], resp: Sequence[Array], reading: Any) -> Any:
-        """Additive statistics for weighted responsibilities (n, K) of each copy."""
+    def sums(
+        self, y: Array, replicates: Sequence[Replicate], resp: Sequence[Array], reading: Any
+    ) -> Any:
+        """Additive statistics for weighted responsibilities (n, K) of each replicate."""
         ...
 
     def update(self, sums: Any, params: Any) -> Any: ...
 
-    def moved(self, params: Any, mean: Array, root: Array) -> Any:
+    def transform_latents(self, params: Any, mean: Array, root: Array) -> Any:
         """The same view of latents z' with z = mean + root z', (K or 1, d), (K or 1, d, d)."""
         ...
 
@@ -74,10 +82,21 @@ class Outputs(Protocol):
 
     def n_free(self, n_components: int, n_factors: int) -> int: ...
 
+    def without_reference(self, sums: Any) -> Any:
+        """Sums in a form that does not depend on the parameters of their pass."""
+        ...
 
-def unlabelled(y: Array, latent: Latent, share: Array) -> Copy:
-    """The rows without their outputs."""
-    return Copy(share, np.zeros(latent.means.shape[:2]), latent)
+    def coordinates(self, params: Any) -> Array:
+        """The free parameters as one unconstrained vector."""
+        ...
+
+    def from_coordinates(self, params: Any, vector: Array) -> Any:
+        """The inverse of ``coordinates``; ``params`` lends shapes and constants."""
+        ...
+
+    def derivatives(self, params: Any, sums: Any) -> tuple[Array, Metric]:
+        """Gradient of the objective in ``coordinates``, by Fisher's identity, and a metric."""
+        ...
 
 
 def latent_prior(latents: Latents, shared: bool) -> tuple[Array, Array]:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mixfold.contracts import Array, Stats, record
-from mixfold.math.probit import log_probability, squashed_moments, utility_moments
-from mixfold.models.outputs.outputs import Copy, Latent
+from mixfold.math.probit import log_probability, moments_given_sign, utility_moments
+from mixfold.models.outputs.outputs import Latent, Replicate
 
 
 @record
@@ -35,6 +35,22 @@ class ProbitSums(Stats):
     target: Array
     energy: Array
     count: Array
+
+
+@record
+@dataclass(frozen=True, slots=True)
+class ProbitMetric:
+    """Inverse information of the complete data, ``inverse`` (1 or K, C, d + 1, d + 1) of (w, b)."""
+
+    inverse: Array
+
+    def solve(self, gradient: Array) -> Array:
+        lead, size = self.inverse.shape[:2], self.inverse.shape[-1] - 1
+        n_weights = lead[0] * lead[1] * size
+        weights = gradient[:n_weights].reshape(*lead, size)
+        both = np.concatenate([weights, gradient[n_weights:].reshape(*lead, 1)], axis=-1)
+        out = (self.inverse @ both[..., None])[..., 0]
+        return np.concatenate([out[..., :-1].ravel(), out[..., -1].ravel()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +91,9 @@ class ProbitLabels:
     def n_scores(self) -> int:
         return 1 if self.n_classes == 2 else self.n_classes
 
+    def unknown(self, n_rows: int) -> Array:
+        return np.full(n_rows, -1, dtype=np.int64)
+
     def read(self, params: ProbitParams, covariances: Array) -> ProbitParams:
         return params
 
@@ -93,10 +112,10 @@ class ProbitLabels:
         spread = np.einsum("nkde,kce->nkcd", latent.covariances, weights)
         return q, 1.0 + np.einsum("nkcd,kcd->nkc", spread, weights), spread
 
-    def numbers_per_row(self, y: Array, n_components: int, n_factors: int) -> int:
+    def workspace_per_row(self, y: Array, n_components: int, n_factors: int) -> int:
         return n_components * (n_factors + 1) ** 2
 
-    def copies(self, y: Array, latent: Latent, reading: ProbitParams) -> Sequence[Copy]:
+    def replicates(self, y: Array, latent: Latent, reading: ProbitParams) -> Sequence[Replicate]:
         labelled = y >= 0
         share = np.where(labelled, self.tradeoff, 0.0)
         q, tau2, spread = self.scores(latent, reading)
@@ -106,25 +125,29 @@ class ProbitLabels:
                        share / self.n_scores)
             for c in range(self.n_scores)
         ]  # fmt: skip
-        rest = Copy(1.0 - share, np.zeros(q.shape[:2]), latent, None)
+        rest = Replicate(1.0 - share, np.zeros(q.shape[:2]), latent, None)
         return (*found, rest)
 
     def _copy(
         self, latent: Latent, q: Array, tau2: Array, spread: Array, sign: Array, share: Array
-    ) -> Copy:
-        means, shrink = squashed_moments(latent.means, spread, q, tau2, sign)
+    ) -> Replicate:
+        means, shrink = moments_given_sign(latent.means, spread, q, tau2, sign)
         outer = spread[..., :, None] * spread[..., None, :]
         covariances = latent.covariances - shrink[..., None, None] * outer
         a, variance, left = utility_moments(q, tau2, sign)
         work = _Work(a, variance, left[..., None] * spread)
-        return Copy(share, log_probability(q, tau2, sign), Latent(means, covariances), work)
+        return Replicate(share, log_probability(q, tau2, sign), Latent(means, covariances), work)
 
     def sums(
-        self, y: Array, copies: Sequence[Copy], resp: Sequence[Array], reading: ProbitParams
+        self,
+        y: Array,
+        replicates: Sequence[Replicate],
+        resp: Sequence[Array],
+        reading: ProbitParams,
     ) -> ProbitSums:
-        pairs = list(zip(copies[:-1], resp[:-1], strict=True))
-        gram = np.stack([_gram(copy.latent, r) for copy, r in pairs], axis=1)
-        target = np.stack([_target(copy, r) for copy, r in pairs], axis=1)
+        pairs = list(zip(replicates[:-1], resp[:-1], strict=True))
+        gram = np.stack([_gram(replicate.latent, r) for replicate, r in pairs], axis=1)
+        target = np.stack([_target(replicate, r) for replicate, r in pairs], axis=1)
         energy = [(r * (c.work.variance + c.work.mean**2)).sum(axis=0) for c, r in pairs]
         count = [r.sum(axis=0) for _, r in pairs]
         return ProbitSums(gram, target, np.stack(energy, axis=1), np.stack(count, axis=1))
@@ -132,25 +155,31 @@ class ProbitLabels:
     # ------------------------------------------------ M step
 
     def update(self, sums: ProbitSums, params: ProbitParams) -> ProbitParams:
-        gram, target, energy, count = sums.gram, sums.target, sums.energy, sums.count
-        if not self.own:
-            gram, target, energy, count = (
-                v.sum(axis=0, keepdims=True) for v in (gram, target, energy, count)
-            )
+        gram, target, energy, count = (
+            self._pooled(v) for v in (sums.gram, sums.target, sums.energy, sums.count)
+        )
         size = gram.shape[-1]
         prior = np.append(np.full(size - 1, self.ridge), 0.0)
         known = count > 0
         safe = np.where(known[..., None, None], gram + np.diag(prior), np.eye(size))
         solved = np.linalg.solve(safe, target[..., None])[..., 0]
-        # the noise of the scores set free and absorbed again (parameter expansion): a scale of the
-        # score divides residuals and the prior's penalty alike, so that it does not enter above
-        left = (energy - (solved * target).sum(axis=-1)) / np.where(known, count, 1.0)
-        solved = solved / np.sqrt(np.where(known & (left > 0), left, 1.0))[..., None]
+        solved = solved / self._score_deviation(solved, target, energy, count)[..., None]
         weights = np.where(known[..., None], solved[..., :-1], params.weights)
         biases = np.where(known, solved[..., -1], params.biases)
         return ProbitParams(weights, biases)
 
-    def moved(self, params: ProbitParams, mean: Array, root: Array) -> ProbitParams:
+    @staticmethod
+    def _score_deviation(solved: Array, target: Array, energy: Array, count: Array) -> Array:
+        """The noise of the scores set free, to be absorbed again (parameter expansion).
+
+        A scale of the score divides residuals and the prior's penalty alike, so that it does not
+        enter the regression.
+        """
+        known = count > 0
+        left = (energy - (solved * target).sum(axis=-1)) / np.where(known, count, 1.0)
+        return np.asarray(np.sqrt(np.where(known & (left > 0), left, 1.0)))
+
+    def transform_latents(self, params: ProbitParams, mean: Array, root: Array) -> ProbitParams:
         shift = np.einsum("kcd,kd->kc", params.weights, mean)
         return replace(params, weights=params.weights @ root, biases=params.biases + shift)
 
@@ -162,6 +191,43 @@ class ProbitLabels:
 
     def n_free(self, n_components: int, n_factors: int) -> int:
         return (n_components if self.own else 1) * self.n_scores * (n_factors + 1)
+
+    def without_reference(self, sums: ProbitSums) -> ProbitSums:
+        """The sums as they are: they are about zero."""
+        return sums
+
+    # ------------------------------------------------ extrapolation
+
+    def coordinates(self, params: ProbitParams) -> Array:
+        """Weights, then biases."""
+        return np.concatenate([params.weights.ravel(), params.biases.ravel()])
+
+    def from_coordinates(self, params: ProbitParams, vector: Array) -> ProbitParams:
+        size = params.weights.size
+        return ProbitParams(
+            vector[:size].reshape(params.weights.shape), vector[size:].reshape(params.biases.shape)
+        )
+
+    def gradient(self, params: ProbitParams, sums: ProbitSums) -> ProbitParams:
+        """Slopes of the objective in the weights and biases at which the sums were made."""
+        gram, target = self._pooled(sums.gram), self._pooled(sums.target)
+        both = np.concatenate([params.weights, params.biases[..., None]], axis=-1)
+        slope = target - np.einsum("kcij,kcj->kci", gram, both)
+        return ProbitParams(slope[..., :-1] - self.ridge * params.weights, slope[..., -1])
+
+    def derivatives(self, params: ProbitParams, sums: ProbitSums) -> tuple[Array, ProbitMetric]:
+        gram = self._pooled(sums.gram)
+        size = gram.shape[-1]
+        least = 1e-12 * np.trace(gram, axis1=-2, axis2=-1)[..., None, None] / size
+        prior = np.diag(np.append(np.full(size - 1, self.ridge), 0.0))
+        information = gram + prior + (least + np.finfo(float).tiny) * np.eye(size)
+        return self.coordinates(self.gradient(params, sums)), ProbitMetric(
+            np.linalg.inv(information)
+        )
+
+    def _pooled(self, values: Array) -> Array:
+        """Sums (K, ...) of each component, or (1, ...) of all where they share the scores."""
+        return values if self.own else values.sum(axis=0, keepdims=True)
 
     # ------------------------------------------------ prediction
 
@@ -186,9 +252,9 @@ def _gram(latent: Latent, resp: Array) -> Array:
     return out
 
 
-def _target(copy: Copy, resp: Array) -> Array:
+def _target(replicate: Replicate, resp: Array) -> Array:
     """sum r E[a (z, 1)], (K, d + 1)."""
-    work: _Work = copy.work
-    with_z = work.mean[..., None] * copy.latent.means + work.with_latents
+    work: _Work = replicate.work
+    with_z = work.mean[..., None] * replicate.latent.means + work.with_latents
     first = np.einsum("nk,nkd->kd", resp, with_z)
     return np.concatenate([first, (resp * work.mean).sum(axis=0)[:, None]], axis=1)

@@ -19,9 +19,9 @@ from mixfold.math.largest import largest_pairs
 from mixfold.math.symmetric import LOG_2PI
 from mixfold.models.factors.spectral import Spectrum, principal_axes, second_moments
 from mixfold.models.factors.spectral_rows import collect
-from mixfold.models.outputs.beside import Beside
 from mixfold.models.outputs.gaussian_outputs import GaussianOutputParams
 from mixfold.models.outputs.model import SupervisedParams
+from mixfold.models.outputs.stacked_views import StackedViews
 
 # natural logarithms of the noise of the outputs over that of the columns, in units of their
 # variances, that are tried. The noise of columns of which one varies far more than the others is a
@@ -74,7 +74,7 @@ class Solved:
 def solve(source: Source, executor: Executor, views: Views, rng: np.random.Generator) -> Solved:
     """The maximum of the likelihood; the blocks of the source have all outputs."""
     sx, sy, passes = _noises(source, executor, views)
-    both = Beside(source, views.n_outputs, sx**-0.5, sy**-0.5)
+    both = StackedViews(source, views.n_outputs, sx**-0.5, sy**-0.5)
     spectrum = principal_axes(both, executor, views.n_factors, rng=rng)
     objective = views.objective(spectrum.values, spectrum.total_variance, sx, sy)
     params = _params(spectrum, views, sx, sy)
@@ -107,14 +107,14 @@ class _Pair:
 
     def leading(self, sx: float, sy: float, size: int) -> tuple[Array, Array]:
         """The largest eigenvalues, in decreasing order, and how much of each is the outputs'."""
-        S = self._summed(sx, sy)
+        S = self._sum_views(sx, sy)
         size = min(size, len(S))
         if not size:
             return np.zeros(0), np.zeros(0)
         values, vectors = largest_pairs(S, size)
         return values, self._shares(vectors, sy, values)
 
-    def _summed(self, sx: float, sy: float) -> Array:
+    def _sum_views(self, sx: float, sy: float) -> Array:
         return self.inputs / sx + self.outputs / sy
 
     def _shares(self, vectors: Array, sy: float, values: Array) -> Array:
@@ -131,7 +131,7 @@ class _Moments(_Pair):
     between: Array
     n_features: int
 
-    def _summed(self, sx: float, sy: float) -> Array:
+    def _sum_views(self, sx: float, sy: float) -> Array:
         linked = self.between / np.sqrt(sx * sy)
         return np.asarray(self.inputs / sx + self.outputs / sy + linked)
 
@@ -150,16 +150,16 @@ def _pair(source: Source, executor: Executor, views: Views) -> _Pair:
     D, L = views.n_features, views.n_outputs
     rows = source.n_samples
     if rows is not None and rows < D + L:
-        inputs, outputs = (_gram(Beside(source, L, a, 1 - a), executor) for a in (1.0, 0.0))
+        inputs, outputs = (_gram(StackedViews(source, L, a, 1 - a), executor) for a in (1.0, 0.0))
         return _Pair(inputs, outputs, 2)
-    S = second_moments(Beside(source, L), executor).covariance()
+    S = second_moments(StackedViews(source, L), executor).covariance()
     x = np.arange(D + L) < D
     inside = x[:, None] & x
     outside = ~x[:, None] & ~x
     return _Moments(S * inside, S * outside, 1, S * ~(inside | outside), D)
 
 
-def _gram(source: Beside, executor: Executor) -> Array:
+def _gram(source: StackedViews, executor: Executor) -> Array:
     return np.asarray(collect(source, executor, np.zeros(source.n_features), True)[0].gram())
 
 
@@ -240,11 +240,11 @@ def _maximum(line: _Line) -> float:
             lambda t: -line(t), bounds=bounds, method="bounded", options={"xatol": 1e-5}
         )
         if -found.fun >= best:
-            best, where = float(-found.fun), _polished(line, float(found.x))
+            best, where = float(-found.fun), _polish_maximum(line, float(found.x))
     return where
 
 
-def _polished(line: _Line, t: float) -> float:
+def _polish_maximum(line: _Line, t: float) -> float:
     """The zero of the slope near a maximum, which the flat top itself does not tell so well."""
     low, high = t - 1e-3, t + 1e-3
     if line.slope(low) > 0 > line.slope(high):

@@ -1,1 +1,1 @@
-"""Gaussian clusters on one shared plane."""
+"""Clusters and one projection, learned together: mixtures of components on one shared plane."""

@@ -13,7 +13,6 @@ from mixfold.contracts import Array, Block, Context, Event, Pilot, RowRandom, Up
 from mixfold.math.topic_sweeps import dirichlet_rows, dirichlet_terms, expected_words
 from mixfold.models.topics.memory import Memory
 from mixfold.models.topics.priors import (
-    damped_prior,
     document_prior,
     largest_prior,
     topic_smoothing,
@@ -50,7 +49,7 @@ class LDAModel:
         return self.first
 
     def prepare(self, params: TopicParams) -> TopicReading:
-        return TopicReading(expected_words(params.topics), params.prior)  # type: ignore[no-untyped-call]
+        return TopicReading(expected_words(params.topics), params.prior)
 
     # ------------------------------------------------ E step
 
@@ -74,15 +73,24 @@ class LDAModel:
     def update(
         self, params: TopicParams, stats: TopicSums, context: Context
     ) -> Update[TopicParams]:
-        """The posterior of the topics, and a step of their priors."""
+        """The posterior of the topics, and a step of their priors.
+
+        In a stream the prior of documents steps by the last batch alone: what was blended is of
+        other priors, and would draw it back to them.
+        """
         prior, smoothing = params.prior, params.smoothing
         learn = context.iteration > self.patience
-        if learn and self.learn_prior and stats.documents > 0:
-            prior = document_prior(prior, stats.logs, stats.documents, _largest(stats))
+        seen = stats if context.batch is None else context.batch
+        if learn and self.learn_prior and seen.documents > 0:
+            prior = document_prior(prior, seen.logs, seen.documents, _largest(seen), context.rate)
         if learn and self.learn_smoothing:
             smoothing = topic_smoothing(smoothing, stats.words)
         fresh = TopicParams(np.ascontiguousarray(stats.words.T) + smoothing, prior, smoothing)
-        held = _held(params, fresh, context.iteration) if learn and self.learn_prior else ()
+        held = (
+            _prior_held_events(params, fresh, context.iteration)
+            if learn and self.learn_prior
+            else ()
+        )
         # until the priors move, gains say nothing of later ones: no fit ends before
         steady = context.iteration > self.patience + 1
         return Update(
@@ -99,21 +107,15 @@ class LDAModel:
     def entropy(self, stats: TopicSums) -> float:
         return 0.0
 
-    def of_batches(self) -> LDAModel:
-        """The same model for batches of documents, of which none is remembered."""
-        return replace(self, memory=Memory(0))
+    def row_weight(self, stats: TopicSums) -> float:
+        return stats.documents
 
-    def stochastic(
-        self, params: TopicParams, stream: TopicSums, batch: TopicSums, rate: float
-    ) -> TopicParams:
-        """A step from blended statistics. The prior of documents steps by the batch alone: what was
-        blended is of other priors, and draws it back to them."""
-        prior, smoothing = params.prior, params.smoothing
-        if self.learn_prior:
-            prior = damped_prior(prior, batch.logs, batch.documents, rate, _largest(batch))
-        if self.learn_smoothing:
-            smoothing = topic_smoothing(smoothing, stream.words)
-        return TopicParams(np.ascontiguousarray(stream.words.T) + smoothing, prior, smoothing)
+    def additive(self, stats: TopicSums) -> TopicSums:
+        return stats
+
+    def for_batches(self) -> LDAModel:
+        """The same model for batches of documents: none is remembered, priors move at once."""
+        return replace(self, memory=Memory(0), patience=-1)
 
     def coordinates(self, params: TopicParams) -> Array:
         return np.log(params.topics).ravel()
@@ -129,7 +131,7 @@ def infer(
     reading: TopicReading, counts: Counts, gamma: Array, sums: Array, sweeps: int, tol: float
 ) -> tuple[Array, int]:
     """Posteriors of documents into ``gamma``; see ``dirichlet_rows``."""
-    inside, made = dirichlet_rows(  # type: ignore[no-untyped-call]
+    inside, made = dirichlet_rows(
         counts.indptr, counts.indices, counts.data, counts.weight, reading.words, reading.prior,
         gamma, sums, sweeps, tol,
     )  # fmt: skip
@@ -138,7 +140,7 @@ def infer(
 
 def terms(gamma: Array, prior: Array, weight: Array) -> tuple[Array, Array]:
     """What the bounds of documents have besides tokens, and sums; see ``dirichlet_terms``."""
-    out, logs = dirichlet_terms(gamma, prior, weight)  # type: ignore[no-untyped-call]
+    out, logs = dirichlet_terms(gamma, prior, weight)
     return out, logs
 
 
@@ -147,7 +149,7 @@ def _largest(stats: TopicSums) -> float:
     return largest_prior(stats.tokens / stats.documents, stats.words.shape[1])
 
 
-def _held(before: TopicParams, now: TopicParams, iteration: int) -> tuple[Event, ...]:
+def _prior_held_events(before: TopicParams, now: TopicParams, iteration: int) -> tuple[Event, ...]:
     """The same prior again: it would have gone on to infinity."""
     if now.prior is not before.prior or len(now.prior) == 1:
         return ()

@@ -23,7 +23,7 @@ from mixfold.models.topics.pcp_records import (
     expected_reading,
 )
 from mixfold.models.topics.pcp_structured import Structured
-from mixfold.models.topics.priors import counted_prior, topic_smoothing
+from mixfold.models.topics.priors import prior_step_from_counts, topic_smoothing
 from mixfold.models.topics.records import Counts, TopicParams, counts_of
 
 # weight of a cluster below which it is dropped; where clusters are few, of one that is on its way
@@ -81,7 +81,7 @@ class PCPModel:
             stats = stats.scale(self.total / stats.documents)
         centres, prior, b = stats.centres[kept], params.words.prior, params.words.smoothing
         if context.iteration > self.patience and self.learn_prior:
-            prior = counted_prior(prior, centres)
+            prior = prior_step_from_counts(prior, centres)
         if context.iteration > self.patience and self.learn_smoothing:
             b = topic_smoothing(b, stats.words)
         fresh = replace(
@@ -94,7 +94,7 @@ class PCPModel:
         # until the priors move, gains say nothing of later ones: no fit ends before
         steady = context.iteration > self.patience + 1
         steady = steady or not (self.learn_prior or self.learn_smoothing)
-        events = _dropped(kept, context.iteration)
+        events = _dropped_cluster_events(kept, context.iteration)
         return Update(fresh, events, monotone=steady and bool(kept.all()))
 
     def moves(
@@ -113,11 +113,13 @@ class PCPModel:
     def entropy(self, stats: PCPSums) -> float:
         return 0.0
 
-    def normalised(self, stats: PCPSums) -> PCPSums:
-        """Per document, so that batches of any size can be blended."""
-        return stats.scale(1.0 / stats.documents)
+    def row_weight(self, stats: PCPSums) -> float:
+        return stats.documents
 
-    def of_batches(self, total: float) -> PCPModel:
+    def additive(self, stats: PCPSums) -> PCPSums:
+        return stats
+
+    def for_batches(self, total: float) -> PCPModel:
         """The same model for batches of a corpus of ``total`` documents."""
         return replace(self, total=total, patience=-1)
 
@@ -131,7 +133,7 @@ class PCPModel:
         return None
 
 
-def _dropped(kept: Array, iteration: int) -> tuple[Event, ...]:
+def _dropped_cluster_events(kept: Array, iteration: int) -> tuple[Event, ...]:
     """Clusters that are not needed go: that is how their number is learned, no cause for worry."""
     lost = int((~kept).sum())
     return (Event("pruned", f"{lost} empty clusters were dropped", iteration),) if lost else ()

@@ -15,7 +15,7 @@ from mixfold.contracts import Array
 from mixfold.math.softmax import entropies, normalise
 from mixfold.math.topic_clusters import token_rows
 from mixfold.models.topics.pcp_records import PCPReading, PCPSums
-from mixfold.models.topics.pcp_structured import summed
+from mixfold.models.topics.pcp_structured import sums_of_block
 from mixfold.models.topics.records import Counts
 
 # times that memberships and topics of a document follow each other in a pass
@@ -74,7 +74,7 @@ class MeanField:
         words *= reading.words
         bounds = inside + psi @ reading.log_weights + entropies(psi)
         psi *= counts.weight[:, None]
-        return summed(words, psi.T @ by_topic, psi.sum(axis=0), bounds, counts)
+        return sums_of_block(words, psi.T @ by_topic, psi.sum(axis=0), bounds, counts)
 
 
 def _average(reading: PCPReading) -> Array:
@@ -95,7 +95,7 @@ def _tokens(
     by_topic = np.empty_like(weights)
     share = np.zeros(len(weights)) if sums is None else counts.weight
     sums = np.zeros((1, weights.shape[1])) if sums is None else sums
-    inside = token_rows(  # type: ignore[no-untyped-call]
+    inside = token_rows(
         counts.indptr, counts.indices, counts.data, share, reading.words, weights, by_topic, sums,
     )  # fmt: skip
     return inside, by_topic

@@ -34,11 +34,11 @@ def mergers(params: PCPParams, stats: PCPSums) -> list[PCPParams]:
         for rows in (groups, centres, clusters):
             rows[a] = rows[a] + rows[b]
             del rows[b]
-        found.append(_merged(params, np.array(centres), np.array(clusters), groups))
+        found.append(_merge_groups(params, np.array(centres), np.array(clusters), groups))
     return [*found[-1:], *found[:1]] if len(found) > 1 else found
 
 
-def _merged(params: PCPParams, centres: Array, clusters: Array, groups: list[list[int]]
+def _merge_groups(params: PCPParams, centres: Array, clusters: Array, groups: list[list[int]]
             ) -> PCPParams:  # fmt: skip
     """Each group goes by the name of its first cluster; the others are at their prior."""
     return replace(

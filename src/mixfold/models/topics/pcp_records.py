@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import gammaln, psi
 
-from mixfold.contracts import Array, Stats, record
+from mixfold.contracts import Array, NotNegative, Stats, record
 from mixfold.math.dirichlet import expected_log, log_beta
 from mixfold.models.topics.records import TopicParams
 
@@ -27,14 +27,14 @@ class PCPParams:
     of the first ones the others are.
     """
 
-    centres: Array
-    weights: Array
+    centres: NotNegative
+    weights: NotNegative
     words: TopicParams
     alpha: float
     n_clusters: int
     ids: Array
 
-    def ordered(self) -> PCPParams:
+    def order_by_size(self) -> PCPParams:
         """The same, largest cluster first."""
         order = np.argsort(-self.weights, kind="stable")
         return replace(self, centres=self.centres[order], weights=self.weights[order],

@@ -35,11 +35,11 @@ class Shortlists:
         if ids is None or len(ids) != X.shape[0] or age >= self.passes:
             lists, age = best_clusters(reading, X, self.length), 0
         else:
-            lists = self._refilled(_positions(reading.ids, ids), reading, X)
+            lists = self._refill_lists(_positions(reading.ids, ids), reading, X)
         self._keep(start, np.where(lists >= 0, reading.ids[lists], -1), age + 1)
         return lists
 
-    def _refilled(self, lists: Array, reading: PCPReading, X: Any) -> Array:
+    def _refill_lists(self, lists: Array, reading: PCPReading, X: Any) -> Array:
         """Documents whose clusters were all dropped look at all again."""
         lost = np.flatnonzero((lists < 0).all(axis=1))
         if len(lost):

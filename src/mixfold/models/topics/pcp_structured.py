@@ -15,7 +15,7 @@ import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.math.softmax import normalise
-from mixfold.math.topic_clusters import listed_rows, spread_rows
+from mixfold.math.topic_clusters import spread_rows, sum_listed_clusters
 from mixfold.models.topics.pcp_records import PCPReading, PCPSums
 from mixfold.models.topics.pcp_shortlists import Shortlists
 from mixfold.models.topics.records import Counts
@@ -42,7 +42,7 @@ class Structured:
         if len(reading.log_weights) <= self.few:
             return all_clusters(reading, counts)
         lists = self.shortlists.current(reading, counts.matrix, start)
-        return listed_clusters(reading, counts, lists)
+        return statistics_of_listed_clusters(reading, counts, lists)
 
 
 def all_clusters(reading: PCPReading, counts: Counts) -> PCPSums:
@@ -53,28 +53,30 @@ def all_clusters(reading: PCPReading, counts: Counts) -> PCPSums:
     for panel in reading.panels:
         weights, _ = reading.table(panel)
         ratio = np.zeros(weights.shape)
-        spread_rows(counts.indptr, counts.indices, counts.data, psi[:, panel], ratio)  # type: ignore[no-untyped-call]
+        spread_rows(counts.indptr, counts.indices, counts.data, psi[:, panel], ratio)
         ratio /= weights
         centres[panel] = reading.shares[panel] * (ratio.T @ reading.words)
         words += ratio @ reading.shares[panel]
     words *= reading.words
-    return summed(words, centres, psi.sum(axis=0), bounds, counts)
+    return sums_of_block(words, centres, psi.sum(axis=0), bounds, counts)
 
 
-def listed_clusters(reading: PCPReading, counts: Counts, lists: Array) -> PCPSums:
+def statistics_of_listed_clusters(reading: PCPReading, counts: Counts, lists: Array) -> PCPSums:
     """Statistics where document n may be of clusters ``lists[n]`` only; -1 is none."""
     words, centres = np.zeros(reading.words.shape), np.zeros(reading.shares.shape)
     clusters = np.zeros(len(reading.log_weights))
-    bounds = listed_rows(  # type: ignore[no-untyped-call]
+    bounds = sum_listed_clusters(
         counts.indptr, counts.indices, counts.data, counts.weight, reading.words, reading.shares,
         reading.log_weights, lists, words, centres, clusters,
     )  # fmt: skip
     words *= reading.words
     centres *= reading.shares
-    return summed(words, centres, clusters, bounds, counts)
+    return sums_of_block(words, centres, clusters, bounds, counts)
 
 
-def summed(words: Array, centres: Array, clusters: Array, bounds: Array, counts: Counts) -> PCPSums:
+def sums_of_block(
+    words: Array, centres: Array, clusters: Array, bounds: Array, counts: Counts
+) -> PCPSums:
     """The sums of a block with the bounds (n,) of its documents, each of weight one."""
     documents, tokens = counts.weight.sum(), counts.weight @ counts.lengths
     bound = counts.weight @ bounds

@@ -111,7 +111,7 @@ def fold(
     power: float = 1.0,
 ) -> tuple[Array, int]:  # fmt: skip
     """Shares of documents into ``theta``; see ``mixture_rows``."""
-    inside, made = mixture_rows(  # type: ignore[no-untyped-call]
+    inside, made = mixture_rows(
         counts.indptr, counts.indices, counts.data, counts.weight, reading.words, theta,
         reading.prior, sums, sweeps, tol, power,
     )  # fmt: skip

@@ -25,26 +25,23 @@ def largest_prior(tokens: float, parts: int) -> float:
     return OUTWEIGHED * max(tokens, float(parts))
 
 
-def document_prior(prior: Array, logs: Array, documents: float, most: float = np.inf) -> Array:
+def document_prior(
+    prior: Array, logs: Array, documents: float, most: float = np.inf, rate: float = 1.0
+) -> Array:
     """A step of a vector prior from sums of psi(gamma_k) and of psi(sum gamma), (K + 1,).
 
-    The prior is kept where the step would take its sum beyond ``most``.
+    The prior itself is given back where the step would take its sum beyond ``most``. ``rate`` < 1
+    is a part of the step: that of a batch which stands for more documents than it has.
     """
     up = logs[:-1] - documents * psi(prior)
     down = logs[-1] - documents * psi(prior.sum())
     fresh = np.asarray(np.maximum(prior * up / max(down, 1e-300), LEAST))
-    return prior if most < fresh.sum() > prior.sum() else fresh
+    if most < fresh.sum() > prior.sum():
+        return prior
+    return fresh if rate == 1.0 else np.asarray(prior * (fresh / prior) ** rate)
 
 
-def damped_prior(
-    prior: Array, logs: Array, documents: float, rate: float, most: float = np.inf
-) -> Array:
-    """Part of a step: of a batch that stands for more documents than it has."""
-    step = document_prior(prior, logs, documents, most)
-    return np.asarray(prior * (step / prior) ** rate)
-
-
-def counted_prior(prior: Array, rows: Array, steps: int = 5) -> Array:
+def prior_step_from_counts(prior: Array, rows: Array, steps: int = 5) -> Array:
     """Steps of a vector prior from soft counts (m, K) themselves."""
     totals = rows.sum(axis=1)
     for _ in range(steps):
@@ -60,7 +57,7 @@ def topic_smoothing(b: float, words: Array) -> float:
     It is kept where the step would take it beyond the largest.
     """
     D, K = words.shape
-    up = float(digamma_rise(words, b))  # type: ignore[no-untyped-call]
+    up = float(digamma_rise(words, b))
     down = D * float((psi(words.sum(axis=0) + D * b) - psi(D * b)).sum())
     fresh = max(b * up / down, LEAST) if down > 0 else b
     return b if largest_prior(float(words.sum()) / K, D) < D * fresh > D * b else fresh

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mixfold.contracts import Array, Block, Stats, record
+from mixfold.contracts import Array, Block, NotNegative, Stats, record
 
 
 @record
@@ -22,8 +22,8 @@ class TopicParams:
     learned from, None for those of a start.
     """
 
-    topics: Array
-    prior: Array
+    topics: NotNegative
+    prior: NotNegative
     smoothing: float
     shares: Array | None = None
 

@@ -63,7 +63,7 @@ def _by_topic(reading: TopicReading, sweeps: int, tol: float, block: Block) -> t
     return block.start, np.maximum(gamma - reading.prior, 0.0)
 
 
-def clustered(
+def start_clusters(
     by_topic: Array, weight: Array, words: TopicParams, alpha: float, n_clusters: int,
     rng: np.random.Generator,
 ) -> PCPParams:  # fmt: skip

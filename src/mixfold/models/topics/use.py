@@ -25,7 +25,7 @@ class Completed(Stats):
     skipped: float
 
 
-def halved(block: Block, seed: int) -> tuple[Any, Any]:
+def split_documents(block: Block, seed: int) -> tuple[Any, Any]:
     """The tokens of each document in two halves, drawn without replacement.
 
     The draw of a document depends on the seed and on its number among all, not on blocks. Counts
@@ -65,7 +65,7 @@ class Complete:
     seed: int
 
     def __call__(self, block: Block) -> Completed:
-        given, asked = halved(block, self.seed)
+        given, asked = split_documents(block, self.seed)
         lengths = np.asarray(given.sum(axis=1)).ravel()
         weight = block.weights() * (lengths > 0)
         theta = self.shares(replace(block, X=given))

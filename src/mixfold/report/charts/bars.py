@@ -1,4 +1,4 @@
-"""Bars: one number for each of a few things."""
+"""Bar charts."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.report.charts.frame import chart, frame, room_for
+from mixfold.report.charts.axes import chart, frame, room_for
 from mixfold.report.charts.scale import Scale, scale_of
+from mixfold.report.formatting import number
 from mixfold.report.markup import Html, tag
-from mixfold.report.words import number
 
 _WIDTH, _HEIGHT = 640, 230
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 14, 30, 50
@@ -43,13 +43,18 @@ def _whole(n: int) -> list[float]:
 
 
 def histogram(
-    counts: Array, edges: Array, label: str, x_label: str, marks: Sequence[float]
+    counts: Array,
+    edges: Array,
+    label: str,
+    x_label: str,
+    marks: Sequence[float],
+    y_label: str = "rows",
 ) -> Html:
     """How many rows lie between the edges; ``marks`` are places of single rows."""
     y = scale_of(np.append(counts, 0.0), _HEIGHT - _BOTTOM - _MARKS, _TOP, 0.0)
     left = room_for(y.low, y.high, least=_LEFT)
     x = Scale(float(edges[0]), float(edges[-1]), left, _WIDTH - _RIGHT)
-    parts = [frame(x, y, x_label, "rows", gap=_MARKS)]
+    parts = [frame(x, y, x_label, y_label, gap=_MARKS)]
     for low, high, n in zip(edges[:-1], edges[1:], counts, strict=True):
         words = tag("title", f"{number(low)} to {number(high)}: {number(n, 6)}")
         parts.append(_bar(x(float(low)), x(float(high)) - 1, y(0.0), y(float(n)), words))

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.report.charts.frame import chart, frame, room_for
+from mixfold.report.charts.axes import chart, frame, room_for
 from mixfold.report.charts.scale import Scale, scale_of
+from mixfold.report.formatting import number
 from mixfold.report.markup import Html, join, tag
-from mixfold.report.words import number
 
 WIDTH, HEIGHT = 640, 270
 _LEFT, _RIGHT, _TOP, _BOTTOM = 74, 14, 30, 50

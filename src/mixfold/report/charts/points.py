@@ -1,4 +1,4 @@
-"""Rows as points of a plane: drawn once here, moved and coloured by the script if it runs."""
+"""Scatter plots of rows: SVG, which the script of the page moves and colours."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.report.charts.frame import frame
+from mixfold.report.charts.axes import frame
 from mixfold.report.charts.scale import inner_scale
 from mixfold.report.markup import Html, tag
 

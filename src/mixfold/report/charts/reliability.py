@@ -1,14 +1,14 @@
-"""Whether probabilities are what they say: how often what was given 80 % came true."""
+"""Reliability diagrams: predicted probabilities against observed frequencies."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.report.charts.frame import chart, frame
+from mixfold.report.charts.axes import chart, frame
 from mixfold.report.charts.scale import Scale
+from mixfold.report.formatting import count, share
 from mixfold.report.markup import Html, tag
-from mixfold.report.words import count, share
 
 _WIDTH, _HEIGHT = 480, 420
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 14, 30, 50

@@ -1,4 +1,4 @@
-"""From values to places, with ticks at round numbers."""
+"""Scales of charts: values to positions, with ticks at round numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Probabilities of classes against what the classes are."""
+"""Predictions against the truth, summed over rows: classes, labels beside groups, numbers."""
 
 from __future__ import annotations
 

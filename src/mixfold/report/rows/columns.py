@@ -1,4 +1,4 @@
-"""Each column by itself: entries that are there, mean, deviation, extremes."""
+"""Summary of each column: observed entries, mean, deviation, minimum, maximum."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.engine.extremes import column_summary
+from mixfold.engine.column_summary import column_summary
 from mixfold.report.rows.piece import Piece
 
 

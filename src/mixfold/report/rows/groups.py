@@ -1,4 +1,4 @@
-"""How large the groups are, how surely rows belong to them, and what their columns look like."""
+"""Sizes of groups, certainty of assignments, and moments of the columns in each group."""
 
 from __future__ import annotations
 
@@ -60,20 +60,3 @@ class GroupSums:
         """Of the rows of group j, by what part they may as well be of group k."""
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(self.together / self.mass[:, None])
-
-    def weight_errors(self, weights: Array) -> Array:
-        """Standard errors (K,) of the weights, if the components themselves are known.
-
-        The information about the weights is D^-1 (sum of r r') D^-1 along the simplex, with
-        D = diag(weights): rows that may be of two groups say less about either.
-        """
-        used = np.flatnonzero((weights > 1e-9) & (self.mass > 0))
-        errors = np.full(len(weights), np.nan)
-        if len(used) < 2:
-            return errors
-        own = weights[used]
-        information = self.together[np.ix_(used, used)] / np.outer(own, own)
-        basis = np.linalg.svd(np.ones((1, len(used))))[2][1:].T  # orthogonal to the ones
-        inner = np.linalg.pinv(basis.T @ information @ basis, hermitian=True)
-        errors[used] = np.sqrt(np.maximum(np.diag(basis @ inner @ basis.T), 0.0))
-        return errors

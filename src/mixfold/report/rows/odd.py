@@ -1,4 +1,4 @@
-"""The rows that the model finds oddest, and how odd rows are on the whole."""
+"""The least usual rows by the score of the model, and the distribution of that score."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from mixfold.contracts import Array
 from mixfold.report.rows.piece import Piece
 
 SHOWN = 15
+# logarithm of a tail probability, where values are such, from which on a row is counted as odd
+RARE = 0.01
+LOG_RARE = float(np.log(RARE))
 
 
 class OddRows:
@@ -17,7 +20,7 @@ class OddRows:
 
     def __init__(self, size: int = SHOWN) -> None:
         self.size = size
-        self.total = self.weight = 0.0
+        self.total = self.weight = self.beyond = 0.0
         self.values, self.rows = np.zeros(0), np.zeros(0, dtype=np.int64)
         self.group = np.zeros(0, dtype=np.int64)
         self._X: list[Any] = []
@@ -27,6 +30,7 @@ class OddRows:
         finite = np.isfinite(values)
         self.total += float(piece.weight[finite] @ values[finite])
         self.weight += float(piece.weight[finite].sum())
+        self.beyond += float(piece.weight[finite] @ (values[finite] < LOG_RARE))
         low = np.argsort(values, kind="stable")[: self.size]
         group = np.full(len(low), -1) if piece.shares is None else piece.shares[low].argmax(axis=1)
         together = np.concatenate([self.values, values[low]])

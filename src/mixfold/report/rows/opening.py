@@ -9,7 +9,7 @@ import numpy as np
 from mixfold.contracts import Array, Source
 from mixfold.engine.sources import open_source
 from mixfold.engine.sources.targets import split_target
-from mixfold.estimators.shell.target_values import as_target, missing, of_one_kind, unknown
+from mixfold.estimators.shell.targets import as_one_type, as_target, is_missing, is_unknown
 
 
 def open_rows(model: Any, X: Any, y: Any, weight: Any) -> tuple[Source, Array | None]:
@@ -50,12 +50,12 @@ class Targets:
         elif self.known_classes:
             self.classes = np.asarray(classes).tolist()
         else:
-            lacks = unknown(values)
-            self.classes = np.unique(of_one_kind(values[~lacks])).tolist() if (~lacks).any() else []
+            lacks = is_unknown(values)
+            self.classes = np.unique(as_one_type(values[~lacks])).tolist() if (~lacks).any() else []
 
     def codes(self, values: Array) -> Array:
         """Numbers of the classes of some values; -1 if unknown, or not among them."""
-        lacks = unknown(values) if -1 not in self.classes else missing(values)
+        lacks = is_unknown(values) if -1 not in self.classes else is_missing(values)
         place = {value: i for i, value in enumerate(self.classes)}
         found = [
             -1 if lack else place.get(v, -1) for v, lack in zip(values.tolist(), lacks, strict=True)

@@ -1,4 +1,4 @@
-"""Some rows and what the model says of them, each asked once and only if somebody wants it."""
+"""Some rows with the model's answers for them, each computed once and only when needed."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ class Questions:
     """What is asked of every row; None where the model has no answer."""
 
     groups: Groups | None = None
+    topics: Ask | None = None
     usualness: Ask | None = None
     rebuilt: Ask | None = None
     chances: Ask | None = None
@@ -60,6 +61,12 @@ class Piece:
     @cached_property
     def shares(self) -> Array | None:
         return None if self._ask.groups is None else self._ask.groups.shares(self.source)
+
+    @cached_property
+    def topics(self) -> Array | None:
+        if self._ask.groups is not None and self._ask.groups.word == "topic":
+            return self.shares
+        return self._answer(self._ask.topics)
 
     @cached_property
     def usualness(self) -> Array | None:

@@ -1,4 +1,4 @@
-"""What is left of the rows when the model has said what it can."""
+"""Reconstruction errors by column and by row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ResidualSums:
         there = np.maximum((~np.isnan(X)).sum(axis=1), 1)
         self.worst.add(piece, -np.sqrt(((apart / scale) ** 2).sum(axis=1) / there))
 
-    def explained(self, columns: ColumnSums) -> Array:
+    def explained_variance(self, columns: ColumnSums) -> Array:
         """Of each column the part of its variance that the reconstruction keeps."""
         assert self.errors is not None
         with np.errstate(invalid="ignore", divide="ignore"):

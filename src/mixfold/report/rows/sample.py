@@ -1,4 +1,4 @@
-"""A seeded sample of the rows: for the map, and for questions that are too dear for all rows."""
+"""A seeded sample of the rows: for the map, and for statistics too slow for all rows."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class SampledRows:
         """One more piece."""
         first, last = int(piece.rows[0]), int(piece.rows[-1]) + 1
         keys = self._keys.uniform(slice(first, last))[:, 0][piece.rows - first]
-        self._reservoir = self._reservoir + _numbered(piece, keys, self._size)
+        self._reservoir = self._reservoir + _number_rows(piece, keys, self._size)
 
     def finish(self) -> Sampled:
         """The sample, in the order of the rows."""
-        chosen = self._reservoir.trimmed().parts[0]
+        chosen = self._reservoir.trim().parts[0]
         return Sampled(chosen.rows, chosen.X, chosen.weight, chosen.y)
 
 
@@ -47,7 +47,7 @@ class Sampled:
     def block(self) -> Block:
         """As a block whose rows are numbered from zero."""
         values = self.X.data if hasattr(self.X, "tocsr") else self.X
-        return Block(self.X, complete=not np.isnan(values).any())
+        return Block(self.X, weight=self.weight, complete=not np.isnan(values).any())
 
     def at(self, index: Array) -> Sampled:
         """Some of the rows."""
@@ -56,7 +56,7 @@ class Sampled:
         return Sampled(self.rows[index], self.X[index], weight, y)
 
 
-def _numbered(piece: Piece, keys: Array, size: int) -> Reservoir:
+def _number_rows(piece: Piece, keys: Array, size: int) -> Reservoir:
     """The best rows of a piece under the numbers that they have in the data."""
     block = Block(piece.X, y=piece.y, weight=piece.weight)
     found = sample(block, keys, size, 2.0)

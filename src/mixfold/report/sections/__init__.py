@@ -1,1 +1,1 @@
-"""The sections of a page, one idea each; ``registry.py`` says in which order."""
+"""The sections of a page, one per file; ``registry.py`` orders them."""

@@ -1,4 +1,4 @@
-"""Axes of features: eigenvalues of kernel models, correlations of two views."""
+"""Section: eigenvalues of kernel models, canonical correlations of two views."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from mixfold.report.charts.bars import bar_chart
+from mixfold.report.formatting import number, share
 from mixfold.report.markup import Html, join
 from mixfold.report.section import Section
 from mixfold.report.subject import Subject
 from mixfold.report.tables import facts, table
-from mixfold.report.words import number, share
 
 _SHOWN = 30
 

@@ -1,16 +1,16 @@
-"""Classes that were predicted against what they are, and whether probabilities are honest."""
+"""Section: confusion table and calibration of predicted classes."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from mixfold.report.charts.reliability import reliability_chart
+from mixfold.report.formatting import class_names, count, number, share
 from mixfold.report.markup import Html, join, tag
 from mixfold.report.rows.classes import BINS, ClassSums
 from mixfold.report.section import Note, Section
 from mixfold.report.subject import Subject
 from mixfold.report.tables import facts, heat_table, table
-from mixfold.report.words import class_names, count, number, share
 
 _CLASSES = 30
 _MUCH = 0.1

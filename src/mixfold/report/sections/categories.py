@@ -2,70 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
-
 import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.report.capabilities import Groups
-from mixfold.report.markup import join
+from mixfold.report.formatting import number, plural, share, short
+from mixfold.report.markup import Html, join
+from mixfold.report.profiles import Profiles, profiles_of
 from mixfold.report.section import Section
 from mixfold.report.subject import Subject
 from mixfold.report.tables import heat_table
-from mixfold.report.words import share, short
 
-_COLUMNS, _GROUPS, _CODES = 12, 14, 12
+_COLUMNS, _GROUPS, _CODES, _BINARY = 12, 14, 12, 40
+# a code that is rarer in all rows does not occur
+_NEVER = 1e-9
 
 
 def categories(subject: Subject) -> Section | None:
-    """Columns that hold codes, those that differ most between groups first."""
-    groups = subject.groups
-    if groups is None or len(groups.names) < 2:
+    """Columns that hold codes, those that tell most about the groups first."""
+    groups, found = subject.groups, profiles_of(subject)
+    if groups is None or found is None or len(found.means) < 2 or not found.codes:
         return None
-    found = sorted(_columns(subject.model, subject.names), key=lambda c: -_spread(c[1], groups))
-    if not found:
-        return None
-    pictures = [_picture(name, chances, groups) for name, chances in found[:_COLUMNS]]
-    hidden = len(found) - len(pictures)
-    lead = f"How probable each code is in each {groups.word}; the darker, the more probable."
-    more = f" {hidden} columns that differ less are left out." if hidden > 0 else ""
-    return Section("categories", "Codes by component", lead + more, join(pictures))
+    order = [int(j) for j in found.order if int(j) in found.codes]
+    binary = [j for j in order if found.codes[j].shape[1] == 2]
+    several = [j for j in order if found.codes[j].shape[1] != 2]
+    parts = [_picture(subject, groups, found, j) for j in several[:_COLUMNS]]
+    if binary:
+        ones = _ones(subject, groups, found, binary)
+        first = order[0] in binary
+        parts = [ones, *parts] if first else [*parts, ones]
+    hidden = max(0, len(several) - _COLUMNS) + max(0, len(binary) - _BINARY)
+    lead = (
+        f"How common each code is in each {groups.word} and in all rows; the darker, the more "
+        f"common. Columns that tell most about the {groups.word} of a row stand first: their "
+        "mutual information is given in bits."
+    )
+    more = f" {plural(hidden, 'column')} that tell less are left out." if hidden else ""
+    return Section("categories", f"Codes by {groups.word}", lead + more, join(parts))
 
 
-def _columns(model: Any, names: list[str]) -> Iterator[tuple[str, Array]]:
-    """Names of columns of codes, and the probability of each code (K, C)."""
-    for columns, parameters in _parts(model):
-        chances = parameters.get("probabilities")
-        if not isinstance(chances, list | tuple):
-            continue
-        for j, one in enumerate(chances):
-            if np.ndim(one) == 2:
-                place = columns[j] if columns is not None else j
-                yield names[place] if isinstance(place, int | np.integer) else str(place), one
+def _shown(groups: Groups) -> Array:
+    return np.arange(min(len(groups.shown), _GROUPS))
 
 
-def _parts(model: Any) -> Iterator[tuple[Any, Mapping[str, Any]]]:
-    """Columns of each family of a model (None: all) and its parameters."""
-    parts = getattr(model, "parameters_", None)
-    if parts is None:
-        yield None, {"probabilities": getattr(model, "probabilities_", None)}
-        return
-    for name, parameters in parts.items():
-        given = model.family[name] if isinstance(model.family, Mapping) else None
-        yield given, parameters
+def _picture(subject: Subject, groups: Groups, found: Profiles, column: int) -> Html:
+    """A line for each code that occurs."""
+    shares = found.codes[column]
+    together = found.parts @ shares / found.parts.sum()
+    codes = np.flatnonzero(together > _NEVER)
+    if len(codes) > _CODES:
+        codes = np.sort(codes[np.argsort(-together[codes], kind="stable")[:_CODES]])
+        more = f"; the {_CODES} most common codes"
+    else:
+        more = ""
+    which = _shown(groups)
+    values = np.column_stack([shares[which][:, codes].T, together[codes]])
+    heads = [*groups.heads(groups.shown[which]), "all rows"]
+    texts = [[share(float(v)) for v in row] for row in values]
+    caption = f"{short(subject.names[column])}: {_bits(found, column)}{more}"
+    return heat_table("code", [str(c) for c in codes], heads, values, texts, caption, most=1.0)
 
 
-def _spread(chances: Array, groups: Groups) -> float:
-    return float(np.ptp(np.asarray(chances)[groups.shown], axis=0).max())
+def _ones(subject: Subject, groups: Groups, found: Profiles, columns: list[int]) -> Html:
+    """Columns of zeros and ones together: a line for each, the share of ones."""
+    shown, which = columns[:_BINARY], _shown(groups)
+    ones = np.stack([found.codes[j][:, 1] for j in shown])
+    together = ones @ found.parts / found.parts.sum()
+    values = np.column_stack([ones[:, which], together])
+    heads = [*groups.heads(groups.shown[which]), "all rows", "bits"]
+    texts = [
+        [*(share(float(v)) for v in row), number(found.information[j], 2)]
+        for j, row in zip(shown, values, strict=True)
+    ]
+    shades = np.column_stack([values, np.zeros(len(values))])
+    names, caption = [subject.names[j] for j in shown], "Columns of zeros and ones: share of ones"
+    return heat_table("column", names, heads, shades, texts, caption, most=1.0)
 
 
-def _picture(name: str, chances: Array, groups: Groups) -> Any:
-    shown = groups.shown[:_GROUPS]
-    values = np.asarray(chances, float)[shown].T[:_CODES]
-    heads = groups.heads(shown)
-    texts = [[share(v) for v in row] for row in values]
-    hidden = np.shape(chances)[1] - len(values)
-    more = f" (the first {_CODES} codes)" if hidden > 0 else ""
-    rows = [str(code) for code in range(len(values))]
-    return heat_table("code", rows, heads, values, texts, f"{short(name)}{more}", most=1.0)
+def _bits(found: Profiles, column: int) -> str:
+    return f"{number(found.information[column], 2)} bits"

@@ -1,4 +1,4 @@
-"""How large the groups are, how sure of that we are, and how far apart they lie."""
+"""Section: sizes of groups, certainty of assignments, overlaps of groups."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.report.capabilities import Groups
-from mixfold.report.markup import Html, folded, join
+from mixfold.estimators.mixtures.weight_intervals import Intervals, weight_intervals
+from mixfold.report.capabilities import Groups, has_target
+from mixfold.report.formatting import NOTHING, count, join_words, plural, share
+from mixfold.report.markup import Html, details, join, tag
 from mixfold.report.rows.groups import SURE, GroupSums
 from mixfold.report.section import Note, Section
 from mixfold.report.subject import Subject
 from mixfold.report.tables import bar, heat_table, table
-from mixfold.report.words import count, plural, share
 
 _MOST = 30
 _MOST_PAIRS = 16
@@ -23,14 +24,23 @@ _FEW_ROWS = 5
 def components(subject: Subject) -> Section | None:
     """Weights, sizes and separation of groups."""
     groups = subject.groups
-    if groups is None or len(groups.names) < 2:
-        return None
+    if groups is None or len(groups.names) < 2 or groups.word == "topic":
+        return None  # a document about two topics is not an unsure one: see the topics
     seen = None if subject.look is None else subject.look.groups
     order = _by_size(groups, seen)
-    parts = [_table(subject, groups, seen, order), _overlaps(groups, seen, order)]
+    limits = weight_limits(subject)
+    parts = [
+        _table(subject, groups, seen, order, limits),
+        _about_limits(subject, limits),
+        _overlaps(groups, seen, order, subject.unit),
+    ]
     title = f"{groups.several.capitalize()} and their sizes"
-    notes = [] if seen is None else _notes(groups, seen)
-    return Section("components", title, _lead(groups, seen), join(parts), tuple(notes))
+    notes = [] if seen is None else _notes(groups, seen, subject.unit)
+    if limits is not None and limits.unidentified:
+        notes.append(_unidentified(groups, limits))
+    return Section(
+        "components", title, _lead(groups, seen, subject.unit), join(parts), tuple(notes)
+    )
 
 
 def _by_size(groups: Groups, seen: GroupSums | None) -> Array:
@@ -40,7 +50,7 @@ def _by_size(groups: Groups, seen: GroupSums | None) -> Array:
     return groups.shown[np.argsort(-np.asarray(size)[groups.shown], kind="stable")]
 
 
-def _lead(groups: Groups, seen: GroupSums | None) -> str:
+def _lead(groups: Groups, seen: GroupSums | None, unit: str) -> str:
     n, all_ = len(groups.shown), len(groups.names)
     used = f", of {all_} that were allowed" if n < all_ else ""
     start = f"{plural(n, groups.word, groups.several)} in use{used}."
@@ -50,28 +60,36 @@ def _lead(groups: Groups, seen: GroupSums | None) -> str:
     mean, unsure = seen.certainty.sum() / total, seen.unsure.sum() / total
     how = "clear" if mean > 0.95 else "fairly clear" if mean > 0.85 else "blurred"
     return (
-        f"{start} Assignments are {how}: the most probable {groups.word} of a row has probability "
-        f"{share(mean)} on average, and {share(unsure)} of the rows have less than {share(SURE)}."
+        f"{start} Assignments are {how}: the most probable {groups.word} of a {unit} has "
+        f"probability {share(mean)} on average, and {share(unsure)} of the {unit}s have less than "
+        f"{share(SURE)}."
     )
 
 
-def _table(subject: Subject, groups: Groups, seen: GroupSums | None, order: Array) -> Html:
+def _table(
+    subject: Subject,
+    groups: Groups,
+    seen: GroupSums | None,
+    order: Array,
+    limits: Intervals | None,
+) -> Html:
     shown = order[:_MOST]
     head: list[str] = [groups.word]
     cells: list[list[Any]] = [[groups.names[k] for k in shown]]
     if groups.weights is not None:
-        head.append("weight")
+        head.append("prior" if groups.word == "class" else "weight")
         cells.append([bar(groups.weights[k], share(groups.weights[k])) for k in shown])
-        errors = _errors(subject, groups, seen)
-        if errors is not None:
-            head.append("± standard error")
-            cells.append([share(errors[k]) for k in shown])
+        if limits is not None:
+            head.append("95% interval")
+            cells.append([_interval(limits, k) for k in shown])
     if seen is not None:
         assert subject.look is not None
-        head += ["weight of its rows" if subject.look.is_weighted else "rows"]
+        units = f"{subject.unit}s"
+        given = "predicted " if groups.word == "class" else ""
+        head += [f"weight of its {given}{units}" if subject.look.is_weighted else given + units]
         cells += [[count(seen.count[k]) for k in shown]]
         if groups.soft:
-            head += ["how sure", f"rows below {share(SURE)}"]
+            head += ["how sure", f"{units} below {share(SURE)}"]
             sure = _ratio(seen.certainty, seen.count)
             cells += [[share(sure[k]) for k in shown]]
             cells += [[share(_ratio(seen.unsure, seen.count)[k]) for k in shown]]
@@ -80,26 +98,57 @@ def _table(subject: Subject, groups: Groups, seen: GroupSums | None, order: Arra
     return table(head, rows, f"{groups.several.capitalize()} by size{more}")
 
 
+def _about_limits(subject: Subject, limits: Intervals | None) -> Html | None:
+    """What the intervals are, or why some are not there."""
+    if limits is None:
+        return None
+    known, words = np.isfinite(limits.low), []
+    if known.any():
+        prior = ", without the prior" if hasattr(subject.model, "alpha_") else ""
+        words.append(
+            f"95% interval: the weights that the likelihood of the rows allows{prior}, when the "
+            "components are unknown as well."
+        )
+    if limits.reason and not known.all():
+        words.append(f"No interval: {limits.reason}.")
+    return tag("p", " ".join(words), class_="hint")
+
+
+def _unidentified(groups: Groups, limits: Intervals) -> Note:
+    names = [groups.names[k] for k in limits.unidentified]
+    several = len(names) > 1
+    return Note(
+        f"The rows do not determine how large {groups.several if several else groups.word} "
+        f"{join_words(names)} {'are' if several else 'is'}: {limits.reason}.",
+        "Do not build on their sizes; try one component fewer, or more rows",
+    )
+
+
 def _ratio(a: Array, b: Array) -> Array:
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.asarray(a / b)
 
 
-def _errors(subject: Subject, groups: Groups, seen: GroupSums | None) -> Array | None:
-    """Standard errors of the weights: of the posterior, of the rows seen, or of clear groups."""
-    weights = groups.weights
-    if weights is None or groups.word not in ("component", "cluster"):
+def weight_limits(subject: Subject) -> Intervals | None:
+    """95 % intervals of the weights by the rows at hand; None where weights are not estimated."""
+    groups, look = subject.groups, subject.look
+    if groups is None or look is None or groups.weights is None or has_target(subject.model):
         return None
-    counts = getattr(subject.model, "counts_", None)
-    if counts is not None and np.shape(counts) == weights.shape:
-        total = float(np.sum(counts)) + float(getattr(subject.model, "alpha_", 1.0) or 1.0)
-        return np.sqrt(weights * (1 - weights) / (total + 1))
     fitted = training_weight(subject.model)
-    if seen is not None and groups.soft:
-        # the rows seen tell what a row says of the weights; how many said it, the fit knows
-        size = float(seen.mass.sum())
-        return seen.weight_errors(weights) * (1.0 if not fitted else float(np.sqrt(size / fitted)))
-    return None if fitted is None else np.sqrt(weights * (1 - weights) / fitted)
+    if fitted is None and hasattr(subject.model, "counts_"):
+        fitted = float(np.sum(subject.model.counts_))
+    if fitted is None:  # a stream, of which nothing is kept
+        return None
+    block = look.sampled.block()
+    complete = len(look.sampled) == look.n_rows
+    same = complete and abs(float(block.weights().sum()) - fitted) < 1e-6 * fitted
+    return weight_intervals(subject.model, block, None if same else fitted)
+
+
+def _interval(limits: Intervals, k: int) -> str:
+    if not np.isfinite(limits.low[k]):
+        return "not determined" if k in limits.unidentified else NOTHING
+    return f"{share(float(limits.low[k]))} to {share(float(limits.high[k]))}"
 
 
 def training_weight(model: Any) -> float | None:
@@ -108,27 +157,27 @@ def training_weight(model: Any) -> float | None:
     return None if kept is None else float(kept[1])
 
 
-def _overlaps(groups: Groups, seen: GroupSums | None, order: Array) -> Html | None:
+def _overlaps(groups: Groups, seen: GroupSums | None, order: Array, unit: str) -> Html | None:
     if seen is None or not groups.soft or not 2 <= len(order) <= _MOST_PAIRS:
         return None
     part = seen.overlap[np.ix_(order, order)]
     names = [groups.names[k] for k in order]
     texts = [[share(v) for v in row] for row in part]
-    caption = f"Of the rows of one {groups.word} (line), the probability of each {groups.word}"
+    caption = f"Of the {unit}s of one {groups.word} (line), the probability of each {groups.word}"
     picture = heat_table(groups.word, names, names, part, texts, caption, most=1.0)
     words = "All of a line on the diagonal: groups that nobody confuses."
-    return folded("Which ones overlap", picture, words)
+    return details("Which ones overlap", picture, words)
 
 
-def _notes(groups: Groups, seen: GroupSums) -> list[Note]:
+def _notes(groups: Groups, seen: GroupSums, unit: str) -> list[Note]:
     notes = []
     few = [groups.names[k] for k in groups.shown if seen.mass[k] < _FEW_ROWS]
     if few:
         notes.append(
             Note(
-                f"{plural(len(few), groups.word, groups.several)} of fewer than {_FEW_ROWS} rows "
-                f"({', '.join(few[:8])}).",
-                "Look at these rows: they may be outliers and no group; try fewer components",
+                f"{plural(len(few), groups.word, groups.several)} of fewer than {_FEW_ROWS} "
+                f"{unit}s ({', '.join(few[:8])}).",
+                f"Look at these {unit}s: they may be outliers and no group; try fewer components",
             )
         )
     pair = _closest(groups, seen)
@@ -137,7 +186,7 @@ def _notes(groups: Groups, seen: GroupSums) -> list[Note]:
         notes.append(
             Note(
                 f"{groups.several.capitalize()} {groups.names[j]} and {groups.names[k]} overlap: "
-                f"{share(part)} of the rows of one may as well be of the other.",
+                f"{share(part)} of the {unit}s of one may as well be of the other.",
                 "One component fewer may describe them as well",
             )
         )
@@ -146,7 +195,7 @@ def _notes(groups: Groups, seen: GroupSums) -> list[Note]:
 
 def _closest(groups: Groups, seen: GroupSums) -> tuple[int, int, float] | None:
     """The pair of groups that is confused most, if that is much."""
-    if not groups.soft or groups.word == "topic" or len(groups.shown) < 2:
+    if not groups.soft or len(groups.shown) < 2:
         return None
     part = seen.overlap[np.ix_(groups.shown, groups.shown)].copy()
     np.fill_diagonal(part, 0.0)

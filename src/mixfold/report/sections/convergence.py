@@ -1,4 +1,4 @@
-"""How the fit went: the objective step by step, why it ended, what was repaired."""
+"""Section: the objective by step, why the fit ended, events."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from mixfold.report.charts.lines import Curve, line_chart
+from mixfold.report.formatting import count, join_words, number, plural
 from mixfold.report.markup import Html, join, tag
 from mixfold.report.section import Note, Section
 from mixfold.report.subject import Subject
 from mixfold.report.tables import facts, table
-from mixfold.report.words import count, listed, number, plural
 
 # what each kind of event means, and what helps
 _EVENTS = {
@@ -69,7 +69,7 @@ def convergence(subject: Subject) -> Section | None:
     return Section("fit", "How the fit went", _lead(model), body, tuple(notes))
 
 
-def ended(model: Any) -> str:
+def describe_end(model: Any) -> str:
     """``converged after 41 iterations``; empty if a model does not say."""
     steps = _steps(model)
     if hasattr(model, "converged_"):
@@ -186,10 +186,13 @@ def _event_notes(model: Any) -> list[Note]:
     kinds = Counter(event.kind for event in getattr(model, "events_", ()))
     notes = []
     for kind, times in kinds.items():
+        if kind in ("set-aside", "outlier"):  # they speak for themselves
+            notes += [Note(e.message + ".") for e in model.events_ if e.kind == kind]
+            continue
         words, remedy = _EVENTS.get(kind, (f"Repaired: {kind}", ""))
         who = sorted({e.component for e in model.events_ if e.kind == kind and e.component >= 0})
         one = "component" if len(who) == 1 else "components"
-        of = f" ({one} {listed([str(k) for k in who])})" if who else ""
+        of = f" ({one} {join_words([str(k) for k in who])})" if who else ""
         often = "once" if times == 1 else f"{count(times)} times"
         notes.append(Note(f"{words}{of}, {often}.", remedy, serious=kind != "pruned"))
     return notes

@@ -1,4 +1,4 @@
-"""Factors: what they explain, and the columns that they move."""
+"""Section: variance explained by factors, and their loadings."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.report.charts.bars import bar_chart
-from mixfold.report.markup import Html, folded, join
-from mixfold.report.section import Section
+from mixfold.report.column_notes import units_matter
+from mixfold.report.formatting import number, plural, share, short
+from mixfold.report.markup import Html, details, join
+from mixfold.report.section import Note, Section
 from mixfold.report.subject import Subject
 from mixfold.report.tables import heat_table, table
-from mixfold.report.words import number, plural, share
 
 _FACTORS, _COLUMNS, _COMPONENTS = 8, 40, 12
+# a column that varies so much more than the others decides a rotation
+_UNLIKE = 10.0
 
 
 def factors(subject: Subject) -> Section | None:
@@ -24,21 +27,99 @@ def factors(subject: Subject) -> Section | None:
         return None
     loadings = np.asarray(loadings, float)
     if loadings.ndim == 3:
-        return _mixed(subject, loadings)
+        return _section_of_mixture(subject, loadings)
     if loadings.ndim != 2 or len(loadings) != len(subject.names):
         return None
-    parts = explained(subject.model, loadings)
-    lead = (
-        f"{plural(loadings.shape[1], 'factor')} explain {share(float(parts.sum()))} of the "
-        "variance of the columns; the rest is noise."
-    )
+    parts = explained_variance_ratio(subject.model, loadings)
+    related = correlations_of(subject.model, loadings.shape[1])
     label = "Share of the variance that each factor explains"
     chart = bar_chart(100 * parts, label, "factor", "% of variance") if len(parts) > 1 else None
-    body = join([chart, _heat(subject, loadings, "Loadings")])
-    return Section("factors", "Factors", lead, body)
+    body = join([chart, _heat(subject, loadings, related), _correlations(related)])
+    lead = _lead(subject, loadings, float(parts.sum()), related)
+    return Section("factors", "Factors", lead, body, tuple(_notes(subject, related)))
 
 
-def explained(model: Any, loadings: Array) -> Array:
+def _lead(subject: Subject, loadings: Array, part: float, related: Array | None) -> str:
+    what = _explained_words(subject, loadings, part)
+    if related is None:
+        return (
+            f"{what} Loadings are standardised: the correlation of a column with a factor. Hover "
+            "for the loading in units of the column."
+        )
+    return (
+        f"{what} The factors are correlated. Loadings are standardised: by how many of its "
+        "standard deviations a column changes when a factor rises by one of its own and the others "
+        "stay, which is no correlation and may exceed one. Hover for the loading in units of the "
+        "column. "
+        "Parts of correlated factors add up to the whole, but a part is not what a factor would "
+        "explain alone."
+    )
+
+
+def _explained_words(subject: Subject, loadings: Array, part: float) -> str:
+    factors = plural(loadings.shape[1], "factor")
+    if not units_matter(subject.model):
+        return (
+            f"{factors} explain {share(part)} of the variance of a column on average (its "
+            "communality), by the parameters of the model; the rest is noise."
+        )
+    common, variance = _variances(subject.model, loadings)
+    own = float(common.sum() / variance.sum())
+    if getattr(subject.model, "explained_variance_ratio_", None) is None:
+        return (
+            f"{factors} explain {share(own)} of the variance of all columns together, by the "
+            "parameters of the model; the rest is noise."
+        )
+    return (
+        f"The axes of {factors} have {share(part)} of the variance of all columns together, as in "
+        f"PCA: with the noise along them. The factors themselves explain {share(own)}, by the "
+        "parameters of the model; the rest is noise."
+    )
+
+
+def _two_places(value: float) -> str:
+    """Two decimals; nothing is less than zero by less than they show."""
+    text = f"{value:.2f}"
+    return "0.00" if text == "-0.00" else text.replace("-", "\u2212")
+
+
+def correlations_of(model: Any, size: int) -> Array | None:
+    """Correlations of the factors (d, d); None if they have none."""
+    found = getattr(model, "factor_correlations_", None)
+    if found is None or np.shape(found) != (size, size):
+        return None
+    found = np.asarray(found, float)
+    return None if np.allclose(found, np.eye(size), atol=1e-8) else found
+
+
+def communalities(model: Any, loadings: Array) -> Array:
+    """The share of each column's variance that the factors explain, by the parameters (D,)."""
+    common, variance = _variances(model, loadings)
+    return np.divide(common, variance, out=np.full(len(common), np.nan), where=variance > 0)
+
+
+def _variances(model: Any, loadings: Array) -> tuple[Array, Array]:
+    """Variance of each column by the factors, and with noise."""
+    related = correlations_of(model, loadings.shape[1])
+    parts = loadings * (loadings if related is None else loadings @ related)
+    common = parts.sum(axis=1)
+    return common, common + np.asarray(getattr(model, "noise_variance_", 0.0), float)
+
+
+def _notes(subject: Subject, related: Array | None) -> list[Note]:
+    """A rotation that one column decides by its units."""
+    look = subject.look
+    if look is None or getattr(subject.model, "rotation", None) is None:
+        return []
+    spread = look.columns.deviation[look.columns.deviation > 0]
+    if not len(spread) or spread.max() < _UNLIKE * np.median(spread):
+        return []
+    name = short(subject.names[int(np.nanargmax(look.columns.deviation))], 24)
+    text = f"The rotation goes by loadings in units of the columns, so that {name} decides it."
+    return [Note(text, "Divide each column by its standard deviation before the fit")]
+
+
+def explained_variance_ratio(model: Any, loadings: Array) -> Array:
     """The share of each factor in the variance of the columns."""
     ratio = getattr(model, "explained_variance_ratio_", None)
     if ratio is not None and len(ratio) == loadings.shape[1]:
@@ -56,24 +137,39 @@ def shares(loadings: Array, noise: Any, correlations: Any = None) -> Array:
     return np.asarray((parts / variance[:, None]).mean(axis=0))
 
 
-def _heat(subject: Subject, loadings: Array, title: str) -> Html:
-    """Columns that follow the factors most first, each in units of its own deviation."""
-    noise = np.broadcast_to(np.asarray(getattr(subject.model, "noise_variance_", 0.0), float),
-                            len(loadings))  # fmt: skip
-    scale = np.sqrt((loadings**2).sum(axis=1) + noise)
-    relative = loadings[:, :_FACTORS] / np.where(scale > 0, scale, 1.0)[:, None]
+def _heat(subject: Subject, loadings: Array, related: Array | None) -> Html:
+    """Standardised loadings and communalities, columns that follow the factors most first."""
+    _, variance = _variances(subject.model, loadings)
+    scale = np.sqrt(np.where(variance > 0, variance, 1.0))
+    relative = loadings[:, :_FACTORS] / scale[:, None]
     order = np.argsort(-np.abs(relative).max(axis=1), kind="stable")[:_COLUMNS]
+    kept = communalities(subject.model, loadings)
     names = [subject.names[j] for j in order]
-    heads = [f"factor {j + 1}" for j in range(relative.shape[1])]
-    texts = [[number(v) for v in loadings[j, :_FACTORS]] for j in order]
+    heads = [*(f"factor {j + 1}" for j in range(relative.shape[1])), "communality"]
+    texts = [[*(_two_places(v) for v in relative[j]), share(float(kept[j]))] for j in order]
+    titles = [
+        [*(f"{number(v, 4)} in units of the column" for v in loadings[j, :_FACTORS]), ""]
+        for j in order
+    ]
+    shades = np.column_stack([relative[order], np.zeros(len(order))])
     more = " (the columns that follow them most)" if len(loadings) > _COLUMNS else ""
-    caption = f"{title}{more}: by how much a column changes when a factor rises by one"
-    picture = heat_table("column", names, heads, relative[order], texts, caption, most=1.0)
+    caption = f"Standardised loadings{more}"
+    picture = heat_table("column", names, heads, shades, texts, caption, most=1.0, titles=titles)
     pixels = subject.image is not None and not subject.image.guessed
-    return folded("By pixel, as a table", picture) if pixels else picture
+    return details("By pixel, as a table", picture) if pixels else picture
 
 
-def _mixed(subject: Subject, loadings: Array) -> Section | None:
+def _correlations(related: Array | None) -> Html | None:
+    if related is None:
+        return None
+    size = min(len(related), _FACTORS)
+    names = [f"factor {j + 1}" for j in range(size)]
+    values = related[:size, :size]
+    texts = [[_two_places(v) for v in row] for row in values]
+    return heat_table("", names, names, values, texts, "Correlations of the factors", most=1.0)
+
+
+def _section_of_mixture(subject: Subject, loadings: Array) -> Section | None:
     """Each component has factors of its own."""
     if loadings.shape[1] != len(subject.names) or not loadings.shape[2]:
         return None

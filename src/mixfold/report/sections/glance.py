@@ -1,18 +1,18 @@
-"""The first lines of the page: what was fitted, to what, and what to know about it."""
+"""Section at the top of the page: model, data, notes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from mixfold.report.capabilities import axis_word, has_target
+from mixfold.report.formatting import count, plural, share, short
 from mixfold.report.markup import Html, tag
 from mixfold.report.section import Note
 from mixfold.report.sections.components import training_weight
-from mixfold.report.sections.convergence import ended
+from mixfold.report.sections.convergence import describe_end
 from mixfold.report.sections.settings import parameters
 from mixfold.report.subject import Subject
 from mixfold.report.tables import facts
-from mixfold.report.words import count, plural, share, short
 
 
 def glance(subject: Subject, notes: Sequence[Note]) -> Html:
@@ -45,10 +45,10 @@ def _parts(subject: Subject) -> str:
 def summary(subject: Subject, notes: Sequence[Note]) -> str:
     """A sentence or two that a reader in a hurry may stop after."""
     model = subject.model
-    columns = plural(int(model.n_features_in_), "column")
+    columns = plural(int(model.n_features_in_), *_column_words(subject))
     rows = _rows(subject)
     start = f"{_parts(subject) or 'A model'} for {f'{rows} and ' if rows else ''}{columns}"
-    parts = [start, ended(model)]
+    parts = [start, describe_end(model)]
     if subject.look is not None and subject.look.columns.missing.any():
         lacks = subject.look.columns.missing.sum()
         part = lacks / (subject.look.n_rows * max(int(model.n_features_in_), 1))
@@ -64,6 +64,10 @@ def summary(subject: Subject, notes: Sequence[Note]) -> str:
     return "; ".join(part for part in parts if part) + "."
 
 
+def _column_words(subject: Subject) -> tuple[str, str]:
+    return ("different word", "different words") if subject.has_topics else ("column", "columns")
+
+
 def _rows(subject: Subject) -> str:
     total = training_weight(subject.model)
     if total is not None:
@@ -73,7 +77,7 @@ def _rows(subject: Subject) -> str:
         return plural(float(subject.model.class_weight_.sum()), "row")
     if hasattr(subject.model, "n_documents_"):
         return plural(int(subject.model.n_documents_), "document")
-    return "" if subject.look is None else plural(subject.look.n_rows, "row")
+    return "" if subject.look is None else plural(subject.look.n_rows, subject.unit)
 
 
 def _notes(notes: Sequence[Note]) -> Html | None:
@@ -97,9 +101,9 @@ def _facts(subject: Subject) -> list[tuple[str, Html | str]]:
     found: list[tuple[str, Html | str]] = []
     if subject.asked is not model:
         found.append(("chosen by", type(subject.asked).__name__))
-    found.append(("columns", count(int(model.n_features_in_))))
+    found.append((_column_words(subject)[1], count(int(model.n_features_in_))))
     if subject.look is not None:
-        found.append(("rows looked at", count(subject.look.n_rows)))
+        found.append((f"{subject.unit}s looked at", count(subject.look.n_rows)))
         if subject.look.is_weighted:
             found.append(("their weight", count(subject.look.columns.weight)))
     if has_target(model):

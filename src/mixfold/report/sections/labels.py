@@ -1,14 +1,14 @@
-"""Labels that the fit did not know, beside the groups that it found."""
+"""Section: labels that the fit did not use, against the groups it found."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from mixfold.contracts import Array
+from mixfold.report.formatting import class_names, count, number, plural
 from mixfold.report.section import Note, Section
 from mixfold.report.subject import Subject
 from mixfold.report.tables import heat_table
-from mixfold.report.words import class_names, count, number, plural
 
 _LABELS, _GROUPS = 40, 20
 

@@ -10,12 +10,12 @@ import numpy as np
 from mixfold.contracts import Array
 from mixfold.report.capabilities import axis_word
 from mixfold.report.charts import points as chart
+from mixfold.report.formatting import count, number, plural
 from mixfold.report.images import sheet_of
 from mixfold.report.markup import Html, tag
 from mixfold.report.points import Points, brief, points_of
 from mixfold.report.section import Section
 from mixfold.report.subject import Subject
-from mixfold.report.words import count, plural
 
 _MOST_NAMES = 40
 
@@ -29,19 +29,19 @@ def latent_map(subject: Subject) -> Section | None:
         return None
     labels = (found.axes[found.first[0]][0], found.axes[found.first[1]][0])
     x, y = (found.axes[i][1] for i in found.first)
-    title = f"{count(len(found))} rows by {labels[0]} and {labels[1]}"
+    title = f"{count(len(found))} {subject.unit}s by {labels[0]} and {labels[1]}"
     picture = chart.point_map(x, y, found.group, brief(found.names), labels, title)
     body = tag(
         "div",
         _controls(found),
         tag("div", picture, tag("div", class_="tip", role="status", hidden=True), class_="stage"),
         _legend(found),
-        tag("p", _HELP, class_="hint only-script"),
+        tag("p", _HELP.replace("row", subject.unit), class_="hint only-script"),
         _data(found, subject),
         class_="map-box",
         id="map-box",
     )
-    return Section("map", "Map of the rows", _lead(subject, found), body)
+    return Section("map", f"Map of the {subject.unit}s", _lead(subject, found), body)
 
 
 _HELP = (
@@ -61,10 +61,10 @@ def _lead(subject: Subject, found: Points) -> str:
     assert subject.look is not None
     total = subject.look.n_rows
     which = (
-        f"A sample of {count(len(found))} of {count(total)} rows, "
+        f"A sample of {count(len(found))} of {count(total)} {subject.unit}s, "
         f"drawn at random (seed {subject.seed})"
         if len(found) < total
-        else f"All {count(total)} rows"
+        else f"All {count(total)} {subject.unit}s"
     )
     first = found.axes[found.first[0]][0]
     how = (
@@ -76,8 +76,10 @@ def _lead(subject: Subject, found: Points) -> str:
     )
     far = chart.beyond(*(found.axes[i][1] for i in found.first))
     lie = "lies" if far == 1 else "lie"
-    more = f" {plural(far, 'row')} {lie} beyond the edges: zoom out." if far else ""
-    return f"{which}, {how}. Rows that lie close together are alike.{more}"
+    more = f" {plural(far, subject.unit)} {lie} beyond the edges: zoom out." if far else ""
+    largest = " Each has the colour of its largest topic." if found.word == "topic" else ""
+    alike = f"{subject.unit.capitalize()}s that lie close together are alike."
+    return f"{which}, {how}.{largest} {alike}{more}"
 
 
 def _controls(found: Points) -> Html:
@@ -133,18 +135,31 @@ def _legend(found: Points) -> Html:
 def _colours(found: Points) -> list[dict[str, Any]]:
     colours: list[dict[str, Any]] = []
     if found.names:
-        colours.append(_divided(found.word, found.names, found.group))
+        colours.append(_group_colouring(found.word, found.names, found.group))
     if found.classes is not None:
         codes, names = found.classes
-        colours.append(_divided("label given", names, codes))
+        colours.append(_group_colouring("label given", names, codes))
     if found.usualness is not None:
         name, values = found.usualness
         colours.append({"name": name, "values": _numbers(values)})
-    colours += [{"name": name, "values": _numbers(values)} for name, values in found.columns]
+    for name, values, are_codes in found.columns:
+        if are_codes:
+            colours.append(_by_code(name, values))
+        else:
+            colours.append({"name": name, "values": _numbers(values)})
     return colours
 
 
-def _divided(name: str, names: list[str], place: Array) -> dict[str, Any]:
+def _by_code(name: str, values: Array) -> dict[str, Any]:
+    """A colour for each code; the order of codes means nothing."""
+    known = np.isfinite(values)
+    codes, place = np.unique(values[known], return_inverse=True)
+    found = np.full(len(values), -1)
+    found[known] = place
+    return _group_colouring(name, [f"{name} {number(code)}" for code in codes], found)
+
+
+def _group_colouring(name: str, names: list[str], place: Array) -> dict[str, Any]:
     return {"name": name, "names": names, "brief": brief(names), "values": place.tolist()}
 
 
@@ -153,7 +168,9 @@ def _data(found: Points, subject: Subject) -> Html:
     assert look is not None
     data: dict[str, Any] = {
         "rows": found.rows.tolist(),
-        "names": None if look.names is None else [look.row_name(row) for row in found.rows],
+        "names": None
+        if look.names is None and not subject.has_topics
+        else [subject.row_name(row) for row in found.rows],
         "axes": [{"name": name, "values": _numbers(values)} for name, values in found.axes],
         "colours": _colours(found),
         "frame": [chart.LEFT, chart.WIDTH - chart.RIGHT, chart.HEIGHT - chart.BOTTOM, chart.TOP],

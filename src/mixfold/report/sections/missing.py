@@ -1,4 +1,4 @@
-"""Entries that are missing, and how well the model would fill them."""
+"""Section: missing entries, and how well the model imputes hidden ones."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from mixfold.contracts import Array
 from mixfold.engine.sources import open_source
 from mixfold.report.capabilities import Ask, filled_of
 from mixfold.report.column_notes import column_notes
-from mixfold.report.markup import Html, folded
+from mixfold.report.formatting import count, number, plural, share, short
+from mixfold.report.markup import Html, details
 from mixfold.report.section import Note, Section
 from mixfold.report.subject import Subject
 from mixfold.report.tables import bar, table
-from mixfold.report.words import count, number, plural, share, short
 
 _COLUMNS = 40
 # part of the known entries that is hidden in each trial, trials, rows and entries of a trial
@@ -24,13 +24,13 @@ _MUCH = 0.5
 def missing(subject: Subject) -> Section | None:
     """Missing entries by column; told also if there are none."""
     look = subject.look
-    if look is None:
+    if look is None or subject.has_topics:
         return None
     lacks, n = look.columns.missing, look.n_rows
     total = float(lacks.sum()) / (n * max(len(lacks), 1))
     if total == 0:
         lead = f"No entry is missing in the {plural(n, 'row')}."
-        body = folded("Columns, one by one", table_of_columns(subject))
+        body = details("Columns, one by one", table_of_columns(subject))
         return Section("missing", "Missing entries", lead, body, tuple(column_notes(subject)))
     fill = filled_of(subject.model)
     recovered = None if fill is None else recovery(subject, fill)
@@ -41,9 +41,12 @@ def missing(subject: Subject) -> Section | None:
     if recovered is not None:
         lead += (
             f" How well they can be filled was tried on known entries: {share(_HIDDEN)} of them "
-            "were hidden and filled from the rest of their row. 100% is exact, 0% no better than "
-            "the mean of the column. If these are the rows of the fit, it is a little flattering."
+            "were hidden and filled from the rest of their row. Told is R²: 100% is exact, 0% no "
+            "better than the mean of the column. If these are the rows of the fit, it is a little "
+            "flattering."
         )
+        if subject.codes:
+            lead += " Of columns of codes it is the share of hidden codes that were filled right."
     notes = (*column_notes(subject), *_notes(subject, lacks / n))
     return Section("missing", "Missing entries", lead, table_of_columns(subject, recovered), notes)
 
@@ -56,7 +59,7 @@ def table_of_columns(subject: Subject, recovered: Array | None = None) -> Html:
     order = np.argsort(-lacks, kind="stable")[:_COLUMNS]
     head = ["column", "missing", "mean", "sd", "least", "most"]
     if recovered is not None:
-        head.insert(2, "can be recovered (R²)")
+        head.insert(2, "can be recovered")
     rows = []
     for j in order:
         part = lacks[j] / look.n_rows
@@ -64,14 +67,18 @@ def table_of_columns(subject: Subject, recovered: Array | None = None) -> Html:
         if recovered is not None:
             cells.append(share(float(max(recovered[j], 0.0))))
         numbers = (columns.mean[j], columns.deviation[j], columns.minimum[j], columns.maximum[j])
-        rows.append([*cells, *(number(v) for v in numbers)])
+        texts = ["codes", "", "", ""] if j in subject.codes else [number(v) for v in numbers]
+        rows.append([*cells, *texts])
     more = f", the first {_COLUMNS} of {len(lacks)}" if len(lacks) > _COLUMNS else ""
     lacking = "those that lack most first" if lacks.any() else "in their order"
     return table(head, rows, f"Columns, {lacking}{more}")
 
 
 def recovery(subject: Subject, fill: Ask) -> Array:
-    """R^2 (D,) of known entries that were hidden and filled; NaN where too few could be tried."""
+    """R^2 (D,) of known entries that were hidden and filled; NaN where too few could be tried.
+
+    Of columns of codes the share that was filled right.
+    """
     assert subject.look is not None
     sampled = subject.look.sampled
     X = sampled.X
@@ -85,7 +92,12 @@ def recovery(subject: Subject, fill: Ask) -> Array:
         hidden &= (~np.isnan(X) & ~hidden).any(axis=1)[:, None]  # something must be left to go by
         filled = fill(open_source(np.where(hidden, np.nan, X)))
         tried += hidden.sum(axis=0)
-        errors += np.where(hidden, (X - filled) ** 2, 0.0).sum(axis=0)
+        wrong = (X - filled) ** 2
+        for j in subject.codes:
+            wrong[:, j] = np.round(filled[:, j]) != X[:, j]
+        errors += np.where(hidden, wrong, 0.0).sum(axis=0)
+    for j in subject.codes:
+        spread[j] = 1.0
     with np.errstate(invalid="ignore", divide="ignore"):
         found = 1 - errors / tried / spread
     return np.where((tried >= _LEAST_PAIRS) & (spread > 0), found, np.nan)

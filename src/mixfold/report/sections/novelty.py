@@ -1,19 +1,21 @@
-"""The oddest rows, and the columns that make them odd."""
+"""Section: the least usual rows, and the columns responsible."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from mixfold.contracts import Array
+from mixfold.estimators.shell.oddness import oddness_of
+from mixfold.report.capabilities import ODDNESS
 from mixfold.report.charts.bars import histogram
+from mixfold.report.formatting import count, number, odder, share, short
 from mixfold.report.images import affordable, grey, tile
-from mixfold.report.markup import Html, folded, join, tag
-from mixfold.report.rows.odd import OddRows
+from mixfold.report.markup import Html, details, join, tag
+from mixfold.report.rows.odd import RARE, OddRows
 from mixfold.report.section import Section
 from mixfold.report.subject import Subject
 from mixfold.report.surprise import Reason, reasons_of
 from mixfold.report.tables import table
-from mixfold.report.words import count, number, short
 
 _NAMED = 3
 
@@ -26,39 +28,81 @@ def novelty(subject: Subject) -> Section | None:
     odd, name = look.odd, look.usualness_name
     picture = _histogram(subject, odd, name)
     reasons = reasons_of(subject)
-    lead = (
-        f"Rows with the lowest {name}, of all {count(look.n_rows)}: mistakes of measurement, rare "
-        "kinds, or rows that belong elsewhere. Look at them before trusting anything else."
-    )
+    lead = _lead(subject, name)
+    if any(np.isfinite(reason.oddness) for row in reasons for reason in row):
+        lead += (
+            " After an entry stands what the other entries of its row let expect, and how odd it "
+            "is given these."
+        )
     listing = _table(subject, odd, name, reasons)
     if subject.image is not None and not subject.image.guessed:
-        listing = folded("Which pixels make them odd", listing)
+        listing = details("Which pixels make them odd", listing)
     body = join([_pictures(subject, odd), picture, listing])
-    return Section("novelty", "The oddest rows", lead, body)
+    return Section("novelty", f"The oddest {subject.unit}s", lead, body)
+
+
+def _lead(subject: Subject, name: str) -> str:
+    assert subject.look is not None
+    size = count(subject.look.n_rows)
+    if subject.has_topics:
+        return (
+            f"Documents with the lowest {name}, of all {size}: another language, tables and noise, "
+            "or subjects for which there is no topic."
+        )
+    if name == ODDNESS:
+        odd = subject.look.odd
+        assert odd is not None
+        part = odd.beyond / odd.weight if odd.weight else 0.0
+        return (
+            f"The oddest of all {size} rows: mistakes of measurement, rare kinds, or rows that "
+            "belong elsewhere. Odder than 99.8% means: of rows with the same entries seen, drawn "
+            f"from the model, 99.8% are denser. {share(part)} of the rows are odder than "
+            f"{share(1 - RARE)} of such rows; by the model it would be {share(RARE)}."
+        )
+    return (
+        f"Rows with the lowest {name}, of all {size}: mistakes of measurement, rare kinds, or rows "
+        "that belong elsewhere. Look at them before trusting anything else."
+    )
 
 
 def _table(subject: Subject, odd: OddRows, name: str, reasons: list[list[Reason]]) -> Html:
     assert subject.look is not None
-    groups, name_of = subject.groups, subject.look.row_name
-    head = ["", "because of", name]
+    groups, name_of = subject.groups, subject.row_name
+    by_oddness = name == ODDNESS
+    head = ["", "because of", "odder than" if by_oddness else name]
     if groups is not None and len(groups.names) > 1:
-        head.append(groups.word)
+        head.append("largest topic" if groups.word == "topic" else groups.word)
+
+    def told(value: float) -> str:
+        return share(float(oddness_of(np.asarray(value)))) if by_oddness else number(value, 4)
+
     rows = []
     for i, row in enumerate(odd.rows):
-        cells = [name_of(int(row)), _words(subject, reasons[i]), number(odd.values[i], 4)]
+        cells = [name_of(int(row)), _words(subject, reasons[i]), told(odd.values[i])]
         if groups is not None and len(groups.names) > 1:
             cells.append(groups.names[odd.group[i]])
         rows.append(cells)
-    return table(head, rows, "The oddest rows, oddest first", text=(0, 1))
+    return table(head, rows, f"The oddest {subject.unit}s, oddest first", text=(0, 1))
 
 
 def _words(subject: Subject, reasons: list[Reason]) -> str:
-    told = [
-        f"{short(subject.names[r.column], 30)} {number(r.value)}"
-        + (f" (expected {number(r.expected)})" if np.isfinite(r.expected) else "")
-        for r in reasons[:_NAMED]
-    ]
+    told = [_reason(subject, reason) for reason in reasons[:_NAMED]]
     return "; ".join(told) or "no single column: the combination"
+
+
+def _reason(subject: Subject, reason: Reason) -> str:
+    """``income 12 (expected 40)``; of codes, ``colour = 2 (most probable 0)``."""
+    name = short(subject.names[reason.column], 30)
+    codes = reason.column in subject.codes
+    text = f"{name} = {number(reason.value)}" if codes else f"{name} {number(reason.value)}"
+    said = []
+    if np.isfinite(reason.expected):
+        # the expected one of zeros and ones is the probability of a one
+        value = round(reason.expected) if codes else reason.expected
+        said.append(f"{'most probable' if codes else 'expected'} {number(value)}")
+    if np.isfinite(reason.oddness):
+        said.append(odder(reason.oddness))
+    return f"{text} ({', '.join(said)})" if said else text
 
 
 def _histogram(subject: Subject, odd: OddRows, name: str) -> Html | None:
@@ -69,12 +113,27 @@ def _histogram(subject: Subject, odd: OddRows, name: str) -> Html | None:
     values = values[np.isfinite(values)]
     if len(values) < 20 or np.ptp(values) == 0:
         return None
+    if name == ODDNESS:
+        return _by_oddness(subject, values)
     low = float(np.quantile(values, 0.005))
     low -= 0.1 * (float(values.max()) - low)
     counts, edges = np.histogram(np.clip(values, low, None), bins=40)
-    label = f"How many rows have which {name}"
-    picture = histogram(counts, edges, label, name, list(odd.values))
-    hint = "Marks below the axis: the oddest rows; those beyond the left end stand at it."
+    label = f"How many {subject.unit}s have which {name}"
+    picture = histogram(counts, edges, label, name, list(odd.values), f"{subject.unit}s")
+    hint = (
+        f"Marks below the axis: the oddest {subject.unit}s; those beyond the left end stand at it."
+    )
+    return join([picture, tag("p", hint, class_="hint")])
+
+
+def _by_oddness(subject: Subject, values: Array) -> Html:
+    counts, edges = np.histogram(oddness_of(values), bins=20, range=(0.0, 1.0))
+    label = f"How many {subject.unit}s have which oddness"
+    picture = histogram(counts, edges, label, "odder than this part of such rows", [])
+    hint = (
+        "If rows were drawn from the model, all bars would be about equally high. A high bar at "
+        "the right end: more odd rows than the model expects."
+    )
     return join([picture, tag("p", hint, class_="hint")])
 
 
@@ -96,6 +155,6 @@ def _pictures(subject: Subject, odd: OddRows) -> Html | None:
     low, high = float(np.nanmin(X)), float(np.nanmax(X))
     shown = affordable(shape, len(X))
     assert subject.look is not None
-    names = [subject.look.row_name(row) for row in odd.rows[:shown]]
+    names = [subject.row_name(row) for row in odd.rows[:shown]]
     tiles = [tile(grey(x, shape, low, high, n), n) for x, n in zip(X, names, strict=False)]
     return tag("div", *tiles, class_="sheet")

@@ -1,4 +1,4 @@
-"""Groups and factors as pictures, where a row is one."""
+"""Section: groups and factors as images, where a row is an image."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.report.images import ImageShape, affordable, grey, signed, tile
-from mixfold.report.markup import Html, folded, join, tag
+from mixfold.report.formatting import share
+from mixfold.report.images import ImageShape, affordable, grey, signed_image, tile
+from mixfold.report.markup import Html, details, join, tag
 from mixfold.report.profiles import profiles_of
 from mixfold.report.section import Note, Section
 from mixfold.report.subject import Subject
-from mixfold.report.words import share
 
 _MOST, _FACTORS, _MOST_FACTORS = 40, 8, 96
 
@@ -79,13 +79,13 @@ def _factors(subject: Subject, shape: ImageShape) -> Html | None:
         return join([tag("h3", title), *lines])
     named = [join([tag("h3", f"component {k}"), line]) for k, line in enumerate(lines)]
     more = f", of the first {shown} components" if shown < len(sets) else ", component by component"
-    return folded(title + more, *named)
+    return details(title + more, *named)
 
 
 def _line(loadings: Array, shape: ImageShape) -> list[Html]:
     names = [f"factor {j + 1}" for j in range(loadings.shape[1])]
     return [
-        tile(signed(column, shape, float(np.abs(column).max()), name), name)
+        tile(signed_image(column, shape, float(np.abs(column).max()), name), name)
         for column, name in zip(loadings.T, names, strict=True)
     ]
 
@@ -104,7 +104,7 @@ def _codebook(subject: Subject, shape: ImageShape) -> Html | None:
     tiles = []
     for i, row in enumerate(found[:shown]):
         name = f"code {i + 1}"
-        tiles.append(tile(signed(row, shape, float(np.abs(row).max()), name), name))
+        tiles.append(tile(signed_image(row, shape, float(np.abs(row).max()), name), name))
     return _sheet("The codes of which rows are made", tiles, len(found))
 
 

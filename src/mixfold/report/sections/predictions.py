@@ -1,11 +1,11 @@
-"""Numbers that were predicted against what they are."""
+"""Section: predicted numbers against true ones."""
 
 from __future__ import annotations
 
+from mixfold.report.formatting import number, share
 from mixfold.report.section import Section
 from mixfold.report.subject import Subject
 from mixfold.report.tables import table
-from mixfold.report.words import number, share
 
 _SHOWN = 40
 

@@ -1,4 +1,4 @@
-"""Which columns set each group apart."""
+"""Section: the columns that distinguish each group."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.report.capabilities import Groups
-from mixfold.report.markup import Html, escape, folded, join, tag
+from mixfold.report.formatting import add_sign, number, share, short
+from mixfold.report.markup import Html, details, escape, join, tag
 from mixfold.report.profiles import Profiles, profiles_of
 from mixfold.report.section import Section
 from mixfold.report.subject import Subject
 from mixfold.report.tables import heat_table
-from mixfold.report.words import number, short, signed
 
 _COLUMNS, _GROUPS = 40, 14
 # groups for which there is room for deviations as well
@@ -20,27 +20,40 @@ _FAR, _NAMED = 0.5, 4
 
 
 def profiles(subject: Subject) -> Section | None:
-    """Means of the groups against those of all rows, the columns that differ most first."""
+    """What the groups are like against all rows, the columns that tell most about them first."""
     groups, found = subject.groups, profiles_of(subject)
     if groups is None or found is None or len(found.means) < 2:
         return None
-    order = np.argsort(-np.nan_to_num(np.abs(found.apart)).max(axis=0), kind="stable")[:_COLUMNS]
+    order = np.array([j for j in found.order if j not in found.codes], dtype=int)
+    which = _largest(groups)
+    parts = [_words(groups, found, subject.names, which)]
+    if len(order):
+        parts.append(_heat(groups, found, subject.names, order[:_COLUMNS], which))
+    body = join(parts)
+    if subject.image is not None and not subject.image.guessed:
+        body = details("By pixel, as a table", body)
+    title = f"What sets the {groups.several} apart"
+    return Section("profiles", title, _lead(groups, found), body)
+
+
+def _lead(groups: Groups, found: Profiles) -> str:
+    """How to read the lines and the table."""
+    first = (
+        "Columns stand in the order of what they tell about the "
+        f"{groups.word} of a row (mutual information)."
+    )
+    if not found.numbers.any():
+        return (
+            f"Codes that are more common in a {groups.word} than in all rows, with their shares in "
+            f"both. {first}"
+        )
     whose = "" if found.fitted else " of the rows"
     lead = (
         f"Means{whose} in each {groups.word}. Orange is above the mean of all rows, blue below; "
-        "the shade tells by how many standard deviations (sd). Columns that differ most stand "
-        "first."
+        f"the shade tells by how many standard deviations (sd). {first}"
     )
-    which = _largest(groups)
-    parts = (
-        _words(groups, found, subject.names, which),
-        _heat(groups, found, subject.names, order, which),
-    )
-    body = join(parts)
-    if subject.image is not None and not subject.image.guessed:
-        body = folded("By pixel, as a table", body)
-    title = f"What sets the {groups.several} apart"
-    return Section("profiles", title, lead, body)
+    more = " Columns of codes are told by the shares of their codes, here and below."
+    return lead + more if found.codes else lead
 
 
 def _largest(groups: Groups) -> Array:
@@ -52,23 +65,33 @@ def _largest(groups: Groups) -> Array:
 
 
 def _words(groups: Groups, found: Profiles, names: list[str], which: Array) -> Html:
-    """A line for each group: its columns that are far from the mean of all."""
+    """A line for each group: its columns that are far from those of all rows."""
     lines = []
     for i in which:
-        text = _described(found.apart[i], names)
+        text = _describe_profile(found, int(i), names)
         lines.append(tag("li", tag("strong", groups.label(groups.shown[i])), f": {text}"))
     return tag("ul", *lines, class_="described")
 
 
-def _described(apart: Array, names: list[str]) -> str:
-    size = np.nan_to_num(np.abs(apart))
-    best = [j for j in np.argsort(-size, kind="stable")[:_NAMED] if size[j] >= _FAR]
+def _describe_profile(found: Profiles, i: int, names: list[str]) -> str:
+    size = np.nan_to_num(np.abs(found.apart[i]))
+    for j in found.codes:
+        size[j] = found.code_apart(i, j)[1]
+    best = [int(j) for j in np.argsort(-size, kind="stable")[:_NAMED] if size[j] >= _FAR]
     if not best:
-        return "close to the mean of all rows in every column"
-    return ", ".join(
-        f"{'high' if apart[j] > 0 else 'low'} {short(names[j])} ({signed(apart[j])} sd)"
-        for j in best
-    )
+        return "close to all rows in every column"
+    return ", ".join(_told(found, i, j, short(names[j])) for j in best)
+
+
+def _told(found: Profiles, i: int, j: int, name: str) -> str:
+    """``high income (+1.2 sd)``, or ``colour 2 in 81.0% (all rows 33.0%)``."""
+    if j not in found.codes:
+        apart = found.apart[i, j]
+        return f"{'high' if apart > 0 else 'low'} {name} ({add_sign(apart)} sd)"
+    code, _ = found.code_apart(i, j)
+    shares = found.codes[j]
+    together = found.parts @ shares[:, code] / found.parts.sum()
+    return f"{name} = {code} in {share(float(shares[i, code]))} (all rows {share(float(together))})"
 
 
 def _heat(groups: Groups, found: Profiles, names: list[str], order: Array, which: Array) -> Html:
@@ -78,8 +101,8 @@ def _heat(groups: Groups, found: Profiles, names: list[str], order: Array, which
         texts.append([_cell(found, i, j, spelled) for i in which])
         titles.append([_title(found, i, j) for i in which])
     heads = groups.heads(groups.shown[which])
-    hidden = len(names) - len(order)
-    more = f"; {hidden} columns that differ less are left out" if hidden > 0 else ""
+    hidden = int(found.numbers.sum()) - len(order)
+    more = f"; {hidden} columns that tell less are left out" if hidden > 0 else ""
     more += f"; the largest {_GROUPS} {groups.several}" if len(groups.shown) > _GROUPS else ""
     spread = "" if found.deviations is None else " (hover for its standard deviation)"
     spread = " \u00b1 its standard deviation" if spelled else spread
@@ -97,4 +120,4 @@ def _cell(found: Profiles, i: int, j: int, spelled: bool) -> Html:
 
 def _title(found: Profiles, i: int, j: int) -> str:
     spread = "" if found.deviations is None else f" ± {number(found.deviations[i, j])} sd"
-    return f"{number(found.means[i, j], 4)}{spread}; {signed(found.apart[i, j])} sd from all rows"
+    return f"{number(found.means[i, j], 4)}{spread}; {add_sign(found.apart[i, j])} sd from all rows"

@@ -1,17 +1,19 @@
-"""Reconstructions: how much of each column the model keeps, and the rows it rebuilds worst."""
+"""Section: reconstruction by column, and the rows reconstructed worst."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.report.images import ImageShape, affordable, grey, signed, tile
-from mixfold.report.markup import Html, folded, join, tag
+from mixfold.report.column_notes import units_matter
+from mixfold.report.formatting import NOTHING, number, share, short
+from mixfold.report.images import ImageShape, affordable, grey, signed_image, tile
+from mixfold.report.markup import Html, details, join, tag
 from mixfold.report.rows.residuals import ResidualSums
 from mixfold.report.section import Section
+from mixfold.report.sections.factors import communalities
 from mixfold.report.subject import Subject
 from mixfold.report.tables import bar, table
-from mixfold.report.words import NOTHING, number, share, short
 
 _COLUMNS, _OPEN, _ROWS, _NAMED, _PICTURES = 60, 12, 10, 3, 9
 
@@ -23,35 +25,60 @@ def residuals(subject: Subject) -> Section | None:
         return None
     sums = look.residuals
     assert sums.errors is not None
-    kept = sums.explained(look.columns)
-    total = float(np.nansum(look.columns.mass * look.columns.deviation**2))
-    whole = 1 - float(sums.errors.sum()) / total if total > 0 else float("nan")
+    kept = sums.explained_variance(look.columns)
     rebuilt = _rebuilt(subject, sums)
     parts = [_columns(subject, kept), _rows(subject, sums, rebuilt)]
     if subject.image is not None:
         parts.insert(0, _pictures(subject, subject.image))
-    lead = (
-        f"The reconstruction keeps {share(whole)} of the variance of all columns together (each in "
-        "its own units)."
+    return Section("residuals", "Reconstructions and what is left", _lead(subject, kept),
+                   join(parts))  # fmt: skip
+
+
+def _lead(subject: Subject, kept: Array) -> str:
+    """What the reconstruction keeps; how that differs from what factors explain."""
+    look = subject.look
+    assert look is not None and look.residuals is not None and look.residuals.errors is not None
+    if units_matter(subject.model) or not np.isfinite(kept).any():
+        total = float(np.nansum(look.columns.mass * look.columns.deviation**2))
+        whole = 1 - float(look.residuals.errors.sum()) / total if total > 0 else float("nan")
+        lead = f"Rebuilt rows keep {share(whole)} of the variance of all columns together (R²)."
+    else:
+        mean = float(np.nanmean(kept))
+        lead = f"Rebuilt rows keep {share(mean)} of the variance of a column on average (R²)."
+    if not _has_factors(subject):
+        return lead
+    return (
+        f"{lead} That is not what the factors explain by the parameters (see above): a row is "
+        "rebuilt from factors that were inferred from the row itself, its noise included."
     )
-    return Section("residuals", "Reconstructions and what is left", lead, join(parts))
+
+
+def _has_factors(subject: Subject) -> bool:
+    loadings = getattr(subject.model, "loadings_", None)
+    return loadings is not None and np.shape(loadings)[:1] == (len(subject.names),) \
+        and np.ndim(loadings) == 2  # fmt: skip
 
 
 def _columns(subject: Subject, kept: Array) -> Html:
     """Worst columns first: there the model misses something."""
     order = np.argsort(np.nan_to_num(kept, nan=np.inf), kind="stable")[:_COLUMNS]
     rows = [[short(subject.names[j]), bar(kept[j], share(float(kept[j])))] for j in order]
+    head = ["column", "R² of rebuilt rows"]
+    if _has_factors(subject):
+        part = communalities(subject.model, np.asarray(subject.model.loadings_, float))
+        head.append("communality")
+        rows = [[*row, share(float(part[j]))] for row, j in zip(rows, order, strict=True)]
     more = f", the worst {_COLUMNS} of {len(kept)}" if len(kept) > _COLUMNS else ", worst first"
-    head, caption = ["column", "R²: variance kept"], f"Columns by what is kept of them{more}"
+    caption = f"Columns by what is kept of them{more}"
     if subject.image is not None:
         values = np.clip(np.nan_to_num(kept), 0, 1)
         picture = grey(values, subject.image, 0.0, 1.0, "part of the variance kept, by pixel")
         title = tag("h3", "How much of each pixel is kept")
         seen = tag("div", tile(picture, "white: all of its variance, black: none"), class_="sheet")
-        return join([title, seen, folded("By column, as a table", table(head, rows, caption))])
+        return join([title, seen, details("By column, as a table", table(head, rows, caption))])
     if len(rows) <= _OPEN:
         return table(head, rows, caption)
-    rest = folded("More columns", table(head, rows[_OPEN:], "Columns that are kept better"))
+    rest = details("More columns", table(head, rows[_OPEN:], "Columns that are kept better"))
     return join([table(head, rows[:_OPEN], caption), rest])
 
 
@@ -78,7 +105,7 @@ def _rows(subject: Subject, sums: ResidualSums, rebuilt: Array) -> Html:
         )
         rows.append(
             [
-                subject.look.row_name(sums.worst.rows[i]),
+                subject.row_name(sums.worst.rows[i]),
                 words or NOTHING,
                 number(-sums.worst.values[i]),
             ]
@@ -101,11 +128,11 @@ def _pictures(subject: Subject, shape: ImageShape) -> Html:
     most = float(np.nanmax(np.abs(X - rebuilt)))
     tiles = []
     for i, row in enumerate(few.rows):
-        name = look.row_name(row)
+        name = subject.row_name(row)
         images = (
             grey(X[i], shape, low, high, name),
             grey(rebuilt[i], shape, low, high, f"{name}, rebuilt"),
-            signed(X[i] - rebuilt[i], shape, most, f"{name}, what is left"),
+            signed_image(X[i] - rebuilt[i], shape, most, f"{name}, what is left"),
         )
         tiles.append(tile(tag("span", *images, class_="stack"), name))
     title = tag("h3", "Rows, their reconstructions, and what is left")

@@ -1,4 +1,4 @@
-"""Settings that were compared: the curve over the number of components, and the table."""
+"""Section: the settings that a search compared, as a curve and a table."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from mixfold.contracts import Array
 from mixfold.estimators.search.results import CRITERIA, note
 from mixfold.report.charts.lines import Curve, line_chart
+from mixfold.report.formatting import count, number, plural
 from mixfold.report.markup import Html, join, tag
 from mixfold.report.section import Note, Section
 from mixfold.report.subject import Subject
 from mixfold.report.tables import table
-from mixfold.report.words import count, number, plural
 
 _SHOWN = 25
 _NAMES = {
@@ -39,7 +39,7 @@ def search(subject: Subject) -> Section | None:
         f"is better). The best has {plural(int(results['n_components'][best]), 'component')}."
     )
     body = join([_curve(results, values, best, name), _table(results, values, best, name)])
-    return Section("search", "How many components", lead, body, tuple(_notes(results, best)))
+    return Section("search", "How many components", lead, body, tuple(_notes(asked, results, best)))
 
 
 def _curve(results: Any, values: Array, best: int, name: str) -> Html:
@@ -77,11 +77,13 @@ def _table(results: Any, values: Array, best: int, name: str) -> Html:
     return table(head, rows, f"Settings, best first{more}", text=(0, 5))
 
 
-def _notes(results: Any, best: int) -> list[Note]:
+def _notes(asked: Any, results: Any, best: int) -> list[Note]:
     """A choice at the edge of what was tried may not be the best there is."""
     sizes = np.asarray(results["n_components"])
     own = np.array([label == results["label"][best] for label in results["label"]])
-    notes = []
+    # what the model says itself stands in the section about its fit
+    said = {event.message for event in getattr(asked.best_estimator_, "events_", ())}
+    notes = [Note(f"{words}.") for words in getattr(asked, "notes_", ()) if words not in said]
     if own.sum() > 1 and sizes[best] == sizes[own].max():
         notes.append(
             Note(

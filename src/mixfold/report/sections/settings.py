@@ -1,4 +1,4 @@
-"""Settings and versions: what it takes to run the fit again."""
+"""Section: settings and versions needed to repeat the fit."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from mixfold.report.markup import folded, join
+from mixfold.report.formatting import plural, short
+from mixfold.report.markup import details, join
 from mixfold.report.section import Section
 from mixfold.report.subject import Subject
 from mixfold.report.tables import facts, table
-from mixfold.report.words import plural, short
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
@@ -29,7 +29,7 @@ def settings(subject: Subject) -> Section | None:
     if changed:
         parts.append(_table(changed, "Settings that were changed"))
     if others:
-        parts.append(folded("Settings at their defaults", _table(others, "Defaults")))
+        parts.append(details("Settings at their defaults", _table(others, "Defaults")))
     parts.append(facts(versions()))
     return Section("settings", "Settings and versions", lead, join(parts))
 
@@ -41,7 +41,7 @@ def parameters(estimator: Any) -> tuple[list[tuple[str, str]], list[tuple[str, s
     others: list[tuple[str, str]] = []
     for name, value in estimator.get_params(deep=False).items():
         default = signature[name].default if name in signature else None
-        (others if _same(value, default) else changed).append((name, _told(value)))
+        (others if _same(value, default) else changed).append((name, _format_value(value)))
     return changed, others
 
 
@@ -54,7 +54,7 @@ def _same(value: Any, default: Any) -> bool:
         return False
 
 
-def _told(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape}"
     return short(value if isinstance(value, str) else " ".join(repr(value).split()), 160)

@@ -1,15 +1,19 @@
-"""Topics: their words, how common they are, and the clusters that mix them."""
+"""Section: topics with their words and shares, and clusters of documents."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from mixfold.contracts import Array
+from mixfold.estimators.topics.topic_model import topic_shares
+from mixfold.report.formatting import count, number, plural, share, short
 from mixfold.report.markup import Html, join
-from mixfold.report.section import Section
+from mixfold.report.rows.topics import ABOUT, TopicSums
+from mixfold.report.section import Note, Section
 from mixfold.report.subject import Subject
 from mixfold.report.tables import bar, heat_table, table
-from mixfold.report.words import count, plural, share, short
 
 _TOPICS, _WORDS, _CLUSTERS = 60, 10, 20
 
@@ -20,31 +24,67 @@ def topics(subject: Subject) -> Section | None:
     if not hasattr(model, "top_words"):
         return None
     found = model.top_words(_WORDS, vocabulary=subject.names)
+    seen = None if subject.look is None else subject.look.topics
     common = _common(subject)
-    head = ["topic", "words, the most probable first"]
-    rows = [[str(k), ", ".join(short(w, 24) for w in words)] for k, words in enumerate(found)]
+    head: list[str] = ["topic"]
+    cells: list[list[Any]] = [[str(k) for k in range(len(found))]]
     if common is not None:
-        head.insert(1, "share of the words")
-        rows = [[r[0], bar(common[k], share(float(common[k]))), r[1]] for k, r in enumerate(rows)]
-    more = f", the first {_TOPICS} of {len(rows)}" if len(rows) > _TOPICS else ""
+        head.append("share of the words")
+        cells.append([bar(float(v), share(float(v))) for v in common])
+    if seen is not None:
+        head += ["documents about it", "largest topic of"]
+        cells += [[count(v) for v in seen.about], [count(v) for v in seen.largest]]
+    head.append("words, the most probable first")
+    cells.append([", ".join(short(w, 24) for w in words) for words in found])
+    order = range(len(found)) if common is None else np.argsort(-common, kind="stable")
+    rows = [[column[k] for column in cells] for k in order]
+    more = f", the largest {_TOPICS} of {len(rows)}" if len(rows) > _TOPICS else ""
     text = (0, len(head) - 1)
-    body = [table(head, rows[:_TOPICS], f"Words of the topics{more}", text=text), _clusters(model)]
-    size = getattr(model, "n_documents_", None)
-    told = (
-        ""
-        if size is None
-        else (f" of {plural(size, 'document')} with {count(model.n_tokens_)} words in all")
+    caption = f"Topics, those of most words first{more}"
+    body = [table(head, rows[:_TOPICS], caption, text=text), _clusters(model)]
+    notes = () if seen is None else _notes(subject, seen)
+    return Section("topics", "Topics", _lead(subject, len(found)), join(body), notes)
+
+
+def _lead(subject: Subject, n_topics: int) -> str:
+    model, look = subject.model, subject.look
+    seen = None if look is None else look.topics
+    if seen is None or not seen.weight:
+        size = getattr(model, "n_documents_", None)
+        if size is None:
+            return f"{plural(n_topics, 'topic')}."
+        words = f"{plural(size, 'document')} with {count(model.n_tokens_)} words in all"
+        return f"{plural(n_topics, 'topic')} of {words}."
+    length = seen.n_words / seen.weight
+    return (
+        f"{plural(n_topics, 'topic')} in {plural(seen.weight, 'document')} with "
+        f"{count(seen.n_words)} words: {number(length)} words each on average, from "
+        f"{count(seen.shortest)} to {count(seen.longest)}. A document mixes "
+        f"{number(seen.topics / seen.weight, 2)} topics on average (the exponential of the entropy "
+        f"of its shares); its largest topic has {share(seen.top / seen.weight)} of its words. "
+        f"A document is about a topic if {share(ABOUT)} of its words or more are of it."
     )
-    return Section("topics", "Topics", f"{plural(len(found), 'topic')}{told}.", join(body))
+
+
+def _notes(subject: Subject, seen: TopicSums) -> tuple[Note, ...]:
+    notes = []
+    if seen.empty:
+        text = f"{plural(seen.empty, 'document')} without a single word that the model knows."
+        notes.append(Note(text, "They say nothing; leave them out"))
+    assert subject.look is not None
+    never = int((subject.look.columns.maximum <= 0).sum())
+    if never:
+        text = f"{plural(never, 'word')} of the vocabulary occur in none of the documents."
+        notes.append(Note(text, serious=False))
+    return tuple(notes)
 
 
 def _common(subject: Subject) -> Array | None:
-    """How much of the words each topic has: of the rows at hand, else by the model."""
-    look = subject.look
-    if look is not None and look.groups is not None and subject.groups is not None \
-            and subject.groups.word == "topic":  # fmt: skip
-        return np.asarray(look.groups.mass / look.groups.mass.sum())
-    found = getattr(subject.model, "topic_weights_", None)
+    """Of all words the part that each topic has: of the documents at hand, else of the fit."""
+    seen = None if subject.look is None else subject.look.topics
+    if seen is not None and seen.n_words:
+        return np.asarray(seen.words / seen.n_words)
+    found = topic_shares(subject.model)
     return None if found is None else np.asarray(found, float)
 
 

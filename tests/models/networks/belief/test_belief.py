@@ -15,10 +15,16 @@ from mixfold.models.networks.belief.learner import (
     UpDownLearner,
     generative,
     recognition,
-    told,
     up_down,
+    validation_score,
 )
-from mixfold.models.networks.belief.records import BeliefParams, BeliefState, Directed, tied, untied
+from mixfold.models.networks.belief.records import (
+    BeliefParams,
+    BeliefState,
+    Directed,
+    tie_weights,
+    untie_weights,
+)
 from mixfold.models.networks.boltzmann import energy, partition
 from mixfold.models.networks.boltzmann.records import RBMParams
 from mixfold.models.networks.boltzmann.statistics import even
@@ -61,7 +67,7 @@ def test_a_tied_layer_leaves_the_law_unchanged(rng: np.random.Generator) -> None
     V = cube(5)
     wanted = -energy.free_energy(BITS, below, V) - partition.exact(BITS, below).value
     fresh = RBMParams(np.zeros((4, 5)), *machine(rng, 4, 5).arrays()[1:])
-    deep = BeliefParams((untied(below),), tied(below, fresh))
+    deep = BeliefParams((untie_weights(below),), tie_weights(below, fresh))
     np.testing.assert_allclose(log_laws(deep, V), wanted)
     # and the pass upward is the posterior, so that the bound is no bound but the value
     log_z = partition.exact(BITS, deep.top).value
@@ -74,14 +80,14 @@ def test_a_tied_layer_with_more_units_leaves_it_unchanged_too(rng: np.random.Gen
     V = cube(4)
     wanted = -energy.free_energy(BITS, below, V) - partition.exact(BITS, below).value
     fresh = RBMParams(np.zeros((3, 6)), *machine(rng, 3, 6).arrays()[1:])
-    start = tied(below, fresh)
+    start = tie_weights(below, fresh)
     assert start.weights.shape == (3, 6)
-    np.testing.assert_allclose(log_laws(BeliefParams((untied(below),), start), V), wanted)
+    np.testing.assert_allclose(log_laws(BeliefParams((untie_weights(below),), start), V), wanted)
 
 
 def test_too_few_units_are_not_tied(rng: np.random.Generator) -> None:
     fresh = machine(rng, 3, 3)
-    assert tied(machine(rng, 4, 3), fresh) is fresh
+    assert tie_weights(machine(rng, 4, 3), fresh) is fresh
 
 
 @pytest.mark.parametrize("labelled", [False, True])
@@ -199,8 +205,8 @@ def test_up_down_raises_the_exact_likelihood_of_rows_and_labels(rng: np.random.G
         state = learner.step(state, rows, rng, Position(0, step, step / 500))
     assert exact(params) < -4
     assert exact(state.params) > -2.0  # ln 2 is all that can be reached
-    assert told(state.params, BITS, rows) > -0.5
-    assert learner.trouble(state) == ""
+    assert validation_score(state.params, BITS, rows) > -0.5
+    assert learner.describe_divergence(state) == ""
 
 
 def test_label_scores_are_those_of_the_top_above_the_means(rng: np.random.Generator) -> None:
@@ -213,8 +219,8 @@ def test_label_scores_are_those_of_the_top_above_the_means(rng: np.random.Genera
     logs = use.scores(params, X)
     logs -= logsumexp(logs, axis=1, keepdims=True)
     wanted = logs[y >= 0, y[y >= 0]].mean()
-    np.testing.assert_allclose(told(params, BITS, Block(X, y=y)), wanted)
-    assert told(params, BITS, Block(X)) < 0
+    np.testing.assert_allclose(validation_score(params, BITS, Block(X, y=y)), wanted)
+    assert validation_score(params, BITS, Block(X)) < 0
 
 
 def test_dreams_follow_the_law_of_the_network(rng: np.random.Generator) -> None:
@@ -222,16 +228,16 @@ def test_dreams_follow_the_law_of_the_network(rng: np.random.Generator) -> None:
     n = 20000
     V, base = cube(3), rng.normal(size=4)
     wanted = np.exp(log_laws(params, V))
-    drawn, _ = use.dreamed(params, BITS, base, None, n, 40, rng, probabilities=False)
+    drawn, _ = use.generate_rows(params, BITS, base, None, n, 40, rng, probabilities=False)
     found = np.bincount((drawn @ [4, 2, 1]).astype(int), minlength=8) / n
     np.testing.assert_allclose(found, wanted, atol=6 * np.sqrt(0.25 / n))
     given = np.exp(log_laws(params, V, 1))
     held = np.tile([0.0, 1.0], (n, 1))
-    drawn, labels = use.dreamed(params, BITS, base, held, n, 40, rng, probabilities=False)
+    drawn, labels = use.generate_rows(params, BITS, base, held, n, 40, rng, probabilities=False)
     found = np.bincount((drawn @ [4, 2, 1]).astype(int), minlength=8) / n
     np.testing.assert_allclose(found, given / given.sum(), atol=6 * np.sqrt(0.25 / n))
     assert (labels == held).all()
-    smooth, _ = use.dreamed(params, BITS, base, held, n, 40, rng)
+    smooth, _ = use.generate_rows(params, BITS, base, held, n, 40, rng)
     np.testing.assert_allclose(smooth.mean(axis=0), drawn.mean(axis=0), atol=0.03)
 
 
@@ -239,4 +245,4 @@ def test_trouble_of_any_layer(rng: np.random.Generator) -> None:
     params = _network(rng)
     learner = UpDownLearner(BITS, Constant(0.1), Constant(0.5))
     params.layers[1].down[0, 0] = np.inf
-    assert "fine_tune_rate" in learner.trouble(BeliefState(params, params))
+    assert "fine_tune_rate" in learner.describe_divergence(BeliefState(params, params))

@@ -12,7 +12,7 @@ from scipy.special import expit, logsumexp
 from mixfold.contracts import Block
 from mixfold.models.networks.boltzmann import energy
 from mixfold.models.networks.boltzmann.records import RBMParams
-from mixfold.models.networks.boltzmann.statistics import seen
+from mixfold.models.networks.boltzmann.statistics import positive_phase
 from mixfold.models.networks.boltzmann.units import (
     UNITS,
     Bernoulli,
@@ -74,7 +74,7 @@ def test_conditional_laws(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(sigmoid(energy.visible_drive(params, S)), visible)
     np.testing.assert_allclose(energy.label_shares(params, S), of_h.sum(axis=0))
     of_v = joint.sum(axis=2) / joint.sum(axis=(1, 2))[:, None]
-    np.testing.assert_allclose(seen(params, Block(V)).hidden, of_v @ S)
+    np.testing.assert_allclose(positive_phase(params, Block(V)).hidden, of_v @ S)
     of_vy = joint[:, :, 2] / joint[:, :, 2].sum(axis=1, keepdims=True)
     labels = energy.one_hot(np.full(len(V), 2), 3, np.dtype(float))
     np.testing.assert_allclose(energy.hidden_means(params, V, labels), of_vy @ S)

@@ -14,7 +14,7 @@ from mixfold.models.networks.boltzmann import energy, partition
 from mixfold.models.networks.boltzmann.gibbs import ContrastiveDivergence, PersistentChains
 from mixfold.models.networks.boltzmann.learner import RBMLearner
 from mixfold.models.networks.boltzmann.records import RBMParams, RBMState, first_params, first_state
-from mixfold.models.networks.boltzmann.statistics import Seen, contrast, even, seen
+from mixfold.models.networks.boltzmann.statistics import Seen, contrast, even, positive_phase
 from mixfold.models.networks.boltzmann.units import UNITS, Bernoulli, Units
 
 
@@ -82,7 +82,7 @@ def test_gradient_of_ten_hidden_units_is_that_of_the_exact_likelihood(
     model = exact_model(units, params)
     if rows.weight is not None:  # the model's share of a weighted mean is that of the weights
         model = Seen(model.v, model.labels, model.hidden, model.shares * rows.weight.mean())
-    found = contrast(seen(params, rows), model)
+    found = contrast(positive_phase(params, rows), model)
     wanted = differences(units, params, rows)
     for one, other in zip(found.arrays(), wanted.arrays(), strict=True):
         np.testing.assert_allclose(one, other, atol=2e-8)
@@ -96,7 +96,7 @@ def test_long_chains_give_the_gradient_and_one_step_does_not(name: str) -> None:
     X = rng.random((2, 4)).round() if name == "bernoulli" else rng.normal(size=(2, 4))
     n = 20000  # chains from each of two rows
     rows = Block(np.repeat(X, n, axis=0), y=np.repeat([0, 2], n))
-    data = seen(params, rows)
+    data = positive_phase(params, rows)
     exact = exact_model(units, params)
     none = np.zeros((0, 10))
     errors = {}
@@ -115,7 +115,7 @@ def test_persistent_chains_tend_to_the_model(rng: np.random.Generator) -> None:
     chains = first_state(params, n, rng).chains
     assert chains.shape == (n, 6)
     negative = PersistentChains(1, n)
-    data = seen(params, Block(np.zeros((3, 4)), y=np.zeros(3, int)))
+    data = positive_phase(params, Block(np.zeros((3, 4)), y=np.zeros(3, int)))
     for _ in range(30):
         found, chains = negative.negative(units, params, data, chains, rng)
     gap = contrast(exact_model(units, params), found)
@@ -132,7 +132,7 @@ def test_a_step_is_momentum_rate_and_decay(rng: np.random.Generator) -> None:
         Bernoulli(), ContrastiveDivergence(1), Constant(0.1), Constant(0.6), l2=0.3
     )
     moved = learner.step(state, rows, np.random.default_rng(7), Position())
-    data = seen(params, rows)
+    data = positive_phase(params, rows)
     model, _ = learner.negative.negative(
         Bernoulli(), params, data, state.chains, np.random.default_rng(7)
     )
@@ -161,17 +161,17 @@ def test_training_raises_the_exact_likelihood(rng: np.random.Generator) -> None:
 def test_weights_that_run_away_are_trouble(rng: np.random.Generator) -> None:
     learner = RBMLearner(Bernoulli(), ContrastiveDivergence(1), Constant(0.1), Constant(0.5))
     state = first_state(machine(rng, 3, 2), 0, rng)
-    assert learner.trouble(state) == ""
+    assert learner.describe_divergence(state) == ""
     state.params.weights[1, 1] = -51
-    assert "has grown to 51" in learner.trouble(state)
+    assert "has grown to 51" in learner.describe_divergence(state)
     state.params.hidden[0] = np.nan
-    assert "no longer finite" in learner.trouble(state)
+    assert "no longer finite" in learner.describe_divergence(state)
 
 
 def test_both_phases_weigh_the_same(rng: np.random.Generator) -> None:
     params = machine(rng, 4, 3, 2)
     rows = Block(rng.random((5, 4)), y=np.array([0, 1, 1, -1, 0]), weight=rng.random(5))
-    data = seen(params, rows)
+    data = positive_phase(params, rows)
     chains = first_state(params, 7, rng).chains
     for negative in (ContrastiveDivergence(1), ContrastiveDivergence(3), PersistentChains(1, 7)):
         found, _ = negative.negative(Bernoulli(), params, data, chains, rng)
@@ -181,7 +181,7 @@ def test_both_phases_weigh_the_same(rng: np.random.Generator) -> None:
     other = Block(rows.X + np.eye(5)[2][:, None], y=rows.y, weight=rows.weight)
     slopes = []
     for block in (rows, other):
-        data = seen(params, block)
+        data = positive_phase(params, block)
         model, _ = ContrastiveDivergence(1).negative(
             Bernoulli(), params, data, chains, np.random.default_rng(3)
         )

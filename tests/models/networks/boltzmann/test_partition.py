@@ -61,7 +61,7 @@ def test_annealing_is_within_its_error(units, C: int, rng: np.random.Generator) 
     exact = partition.exact(units, params).value
     betas = partition.temperatures(400)
     found = [
-        partition.annealed(units, params, base, np.random.default_rng(seed), 60, betas)
+        partition.estimate_by_annealing(units, params, base, np.random.default_rng(seed), 60, betas)
         for seed in range(4)
     ]
     assert max(one.error for one in found) < 0.2
@@ -74,7 +74,9 @@ def test_annealing_is_within_its_error(units, C: int, rng: np.random.Generator) 
 def test_annealing_of_a_machine_without_weights_is_exact(rng: np.random.Generator) -> None:
     params = machine(rng, 6, 4)
     params = replace(params, weights=np.zeros((6, 4)), hidden=np.zeros(4))
-    found = partition.annealed(Bernoulli(), params, params.visible, rng, 5, np.linspace(0, 1, 3))
+    found = partition.estimate_by_annealing(
+        Bernoulli(), params, params.visible, rng, 5, np.linspace(0, 1, 3)
+    )
     np.testing.assert_allclose(found.value, partition.exact(Bernoulli(), params).value)
     assert found.error == 0.0
 

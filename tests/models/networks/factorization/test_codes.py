@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from mixfold.math.links import LINKS
+from mixfold.math.link_functions import LINKS
 from mixfold.models.networks.factorization.codes import CodeProblem, codes
 from mixfold.models.networks.factorization.memory import Remembered
 from mixfold.models.networks.factorization.records import Layer

@@ -9,7 +9,7 @@ import pytest
 
 from mixfold.contracts import Block, Context, Event
 from mixfold.engine.random import RowKeys
-from mixfold.math.links import LINKS
+from mixfold.math.link_functions import LINKS
 from mixfold.models.networks.factorization.codebook_rules import (
     GradientCodebook,
     MultiplicativeCodebook,
@@ -31,7 +31,7 @@ from mixfold.models.networks.factorization.source_rules import (
     MultiplicativeSources,
     row_energies,
 )
-from mixfold.models.networks.factorization.starts import regauged
+from mixfold.models.networks.factorization.starts import normalise_codebook
 from mixfold.testing import Case, laws
 
 H, D, C, N = 3, 6, 3, 70
@@ -274,7 +274,7 @@ def test_a_source_that_explains_nothing_is_moved_once(rng) -> None:
 def test_the_gauge_changes_no_answer(rng, link) -> None:
     layer = model_of(rng).first.layer
     phi = LINKS[link].value(0.1 * rng.normal(size=(200, H)))
-    new = regauged(layer, phi, np.ones(200), LINKS[link], False)
+    new = normalise_codebook(layer, phi, np.ones(200), LINKS[link], False)
     norms = np.linalg.norm(new.codebook, axis=1)
     np.testing.assert_allclose(norms, norms[0])
     centre = LINKS[link].centre

@@ -6,18 +6,18 @@ of landmarks, or from products of all pairs of rows (dual).
 """
 
 from mixfold.models.kernels.views.dual import dual_thin
-from mixfold.models.kernels.views.landmarks import given_thin, landmark_thin
+from mixfold.models.kernels.views.landmarks import landmark_thin, thin_svd_of_kernel_matrix
 from mixfold.models.kernels.views.primal import primal_thin
 from mixfold.models.kernels.views.projections import KernelProjection, LinearProjection, Projection
-from mixfold.models.kernels.views.thin import Thin
+from mixfold.models.kernels.views.thin_svd import ThinSVD
 
 __all__ = [
     "KernelProjection",
     "LinearProjection",
     "Projection",
-    "Thin",
+    "ThinSVD",
     "dual_thin",
-    "given_thin",
     "landmark_thin",
     "primal_thin",
+    "thin_svd_of_kernel_matrix",
 ]

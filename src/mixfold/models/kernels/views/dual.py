@@ -11,11 +11,11 @@ from scipy import sparse
 
 from mixfold.contracts import Array, Block, Executor, Source
 from mixfold.math.kernels import Kernel, LinearKernel
-from mixfold.models.kernels.known import KnownRows, stacked
+from mixfold.models.kernels.known_rows import KnownRows, stack_blocks
 from mixfold.models.kernels.maps import GivenMap, LandmarkMap
 from mixfold.models.kernels.views.projections import KernelProjection, LinearProjection, Projection
 from mixfold.models.kernels.views.rows import outputs_of, whole_rows
-from mixfold.models.kernels.views.thin import ULPS, Thin, check_order, decomposed
+from mixfold.models.kernels.views.thin_svd import ULPS, ThinSVD, check_order, eigendecompose
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class Known:
     places: Array
 
 
-def known_rows(source: Source, executor: Executor) -> Known:
+def collect_known_rows(source: Source, executor: Executor) -> Known:
     """All rows in memory."""
-    parts = list(executor.map_rows(_collected, source))
-    X = stacked([part[0] for part in parts])
+    parts = list(executor.map_rows(_collect_block, source))
+    X = stack_blocks([part[0] for part in parts])
     outputs, weight = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
     places = np.flatnonzero(weight > 0)
     if len(places) == len(weight):
@@ -39,13 +39,13 @@ def known_rows(source: Source, executor: Executor) -> Known:
     return Known(X[places], outputs[places], weight[places], places)
 
 
-def _collected(block: Block) -> tuple[Any, Array, Array]:
+def _collect_block(block: Block) -> tuple[Any, Array, Array]:
     return whole_rows(block), outputs_of(block), block.weights()
 
 
 def dual_thin(
     source: Source, executor: Executor, choice: Callable[[Any], Kernel] | None = None
-) -> Thin:
+) -> ThinSVD:
     """The decomposition of all rows with their outputs (``Block.y``), from their kernel matrix.
 
     Parameters
@@ -61,7 +61,7 @@ def dual_thin(
     """
     if source.n_samples is not None:
         check_order(source.n_samples, "rows")
-    rows = known_rows(source, executor)
+    rows = collect_known_rows(source, executor)
     check_order(len(rows.weight), "rows")
     if choice is None:
         return _thin(rows, rows.X[:, rows.places], None)
@@ -74,7 +74,7 @@ def dual_thin(
     return _thin(rows, kernel.block(rows.X, rows.X), kernel)
 
 
-def _thin(rows: Known, G: Array, kernel: Kernel | None, moved: Array | None = None) -> Thin:
+def _thin(rows: Known, G: Array, kernel: Kernel | None, moved: Array | None = None) -> ThinSVD:
     """Of a kernel matrix G, which is overwritten, of rows that were ``moved`` by so much."""
     roots, shares = np.sqrt(rows.weight), rows.weight / rows.weight.sum()
     means = G @ shares
@@ -85,7 +85,7 @@ def _thin(rows: Known, G: Array, kernel: Kernel | None, moved: Array | None = No
     G -= means - shares @ means
     G *= roots[:, None]
     G *= roots
-    values, V = decomposed(G, rounding)
+    values, V = eigendecompose(G, rounding)
     A = roots[:, None] * V / np.sqrt(values)
     A -= np.outer(shares, A.sum(axis=0))  # zero but for rounding: products need not be centred
     Y = roots[:, None] * (rows.outputs - shares @ rows.outputs)
@@ -95,7 +95,7 @@ def _thin(rows: Known, G: Array, kernel: Kernel | None, moved: Array | None = No
         reader = _LinearReader(rows.X, A, shares, moved)
     else:
         reader = _Reader(kernel, rows.X, A, means)
-    return Thin(values, V.T @ Y, (Y**2).sum(axis=0), float(rows.weight.sum()), reader)
+    return ThinSVD(values, V.T @ Y, (Y**2).sum(axis=0), float(rows.weight.sum()), reader)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ from mixfold.models.kernels.maps import GivenMap, LandmarkMap, inverse_root, lan
 from mixfold.models.kernels.views.primal import primal_thin
 from mixfold.models.kernels.views.projections import LinearProjection
 from mixfold.models.kernels.views.rows import whole_rows
-from mixfold.models.kernels.views.thin import Thin
+from mixfold.models.kernels.views.thin_svd import ThinSVD
 
 
-def landmark_thin(source: Source, executor: Executor, kernel: Kernel, landmarks: Any) -> Thin:
+def landmark_thin(source: Source, executor: Executor, kernel: Kernel, landmarks: Any) -> ThinSVD:
     """Of all rows with their outputs (``Block.y``), by landmarks (m, D), dense or CSR."""
     landmarks = landmarks.astype(np.float64)
     if isinstance(kernel, LinearKernel):
@@ -27,7 +27,7 @@ def landmark_thin(source: Source, executor: Executor, kernel: Kernel, landmarks:
     return primal_thin(source, executor, features, origin)
 
 
-def given_thin(source: Source, executor: Executor, places: Array) -> Thin:
+def thin_svd_of_kernel_matrix(source: Source, executor: Executor, places: Array) -> ThinSVD:
     """Of the rows of a kernel matrix; landmarks are those at ``places``."""
     rows = np.concatenate(list(executor.map_rows(_Chosen(places), source)))
     G = rows[:, places]
@@ -46,7 +46,7 @@ class _Chosen:
         return np.asarray(whole_rows(block)[self.places[inside] - block.start])
 
 
-def _linear(source: Source, executor: Executor, landmarks: Any) -> Thin:
+def _linear(source: Source, executor: Executor, landmarks: Any) -> ThinSVD:
     """In the span of landmarks about their mean (of sparse ones about zero)."""
     moved = np.zeros(landmarks.shape[1])
     if not sparse.issparse(landmarks):
@@ -57,7 +57,7 @@ def _linear(source: Source, executor: Executor, landmarks: Any) -> Thin:
     thin = primal_thin(source, executor, _Moved(features, moved), origin)
     reader: Any = thin.reader
     folded = _LinearReader(features, moved, reader.axes, reader.mean)
-    return Thin(thin.values, thin.outputs, thin.squares, thin.weight, folded)
+    return ThinSVD(thin.values, thin.outputs, thin.squares, thin.weight, folded)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ import numpy as np
 from scipy import sparse
 
 from mixfold.contracts import Array, Block, Executor, Source, Stats, constant
-from mixfold.models.factors.spectral_sums import about, check_size
+from mixfold.math.frame import subtract_origin
+from mixfold.models.factors.spectral_sums import check_size
 from mixfold.models.kernels.maps import FeatureMap, GivenMap, LandmarkMap, PlainMap
 from mixfold.models.kernels.views.projections import KernelProjection, LinearProjection, Projection
 from mixfold.models.kernels.views.rows import outputs_of, whole_rows
-from mixfold.models.kernels.views.thin import ULPS, Thin, check_order, decomposed
+from mixfold.models.kernels.views.thin_svd import ULPS, ThinSVD, check_order, eigendecompose
 
 
 def primal_thin(
@@ -22,7 +23,7 @@ def primal_thin(
     executor: Executor,
     features: FeatureMap | LandmarkMap | GivenMap | None = None,
     origin: Array | None = None,
-) -> Thin:
+) -> ThinSVD:
     """The decomposition of all rows with their outputs (``Block.y``), in one pass or two.
 
     Parameters
@@ -43,10 +44,10 @@ def primal_thin(
     if origin is None:
         origin = executor.map_reduce(Sum(features), source).mean
     sums = executor.map_reduce(SumProducts(features, origin), source)
-    values, U = decomposed(sums.centred(), sums.rounding())
-    outputs = (U.T @ sums.crossed()) / np.sqrt(values)[:, None]
+    values, U = eigendecompose(sums.centred_gram(), sums.rounding())
+    outputs = (U.T @ sums.centred_cross_products()) / np.sqrt(values)[:, None]
     reader = Reader(features, U, sums.origin + sums.shift)
-    return Thin(values, outputs, sums.spread(), sums.weight, reader)
+    return ThinSVD(values, outputs, sums.spread(), sums.weight, reader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class JointSums(Stats):
     def shift(self) -> Array:
         return np.asarray(self.first / self.weight)
 
-    def centred(self) -> Array:
+    def centred_gram(self) -> Array:
         """F'F about the mean."""
         return np.asarray(self.second - np.outer(self.shift, self.first))
 
@@ -105,7 +106,7 @@ class JointSums(Stats):
         digits = ULPS * float(self.shift @ self.shift) + ULPS**2 * float(self.origin @ self.origin)
         return self.weight * digits
 
-    def crossed(self) -> Array:
+    def centred_cross_products(self) -> Array:
         """F'Y about the mean."""
         return np.asarray(self.cross - np.outer(self.shift, self.targets))
 
@@ -134,7 +135,7 @@ class SumProducts:
     origin: Array
 
     def __call__(self, block: Block) -> JointSums:
-        F = about(self.features(whole_rows(block)), self.origin)
+        F = subtract_origin(self.features(whole_rows(block)), self.origin)
         Y, weight = outputs_of(block), block.weights()
         weighted = weight[:, None] * Y
         if sparse.issparse(F):

@@ -78,7 +78,7 @@ class TransformedMixture:
             return Update(params)
         parts, events, counts = [], [], stats.count.copy()
         for k in range(len(params.now.weights)):
-            moved, lost = self._moved(params.now, stats, k, context.iteration)
+            moved, lost = self._update_component(params.now, stats, k, context.iteration)
             parts.append(moved)
             if lost:  # with its share, without which it could have no row
                 counts[k] = self.first.weights[k] * stats.weight
@@ -93,7 +93,7 @@ class TransformedMixture:
         moved = len(scores) > 1 and abs(scores[-1] - scores[-2])
         return self.tol > 0 and len(scores) > 1 and moved <= self.tol * weight
 
-    def _moved(
+    def _update_component(
         self, now: Transformed, sums: TransformSums, k: int, step: int
     ) -> tuple[tuple[Array, Array, Array], bool]:
         """Omega, mean and covariance of a component; whether it was put back to its start.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mixfold.contracts import Array, Stats, constant, record
+from mixfold.contracts import Array, Shares, Stats, constant, record
 
 
 @record
@@ -17,7 +17,7 @@ class Transformed:
     Shapes (K,), (K, d, D), (K, d), (K, d, d); the ridge is part of the covariances.
     """
 
-    weights: Array
+    weights: Shares
     transforms: Array
     means: Array
     covariances: Array
@@ -82,10 +82,10 @@ def moments_of(sums: TransformSums, k: int) -> Moments:
     n = float(sums.count[k])
     shift = sums.first[k] / n
     covariance = sums.second[k] / n - np.outer(shift, shift)
-    return Moments(n, sums.origin + shift, covariance, pooled(sums).covariance)
+    return Moments(n, sums.origin + shift, covariance, pool_moments(sums).covariance)
 
 
-def pooled(sums: TransformSums) -> Moments:
+def pool_moments(sums: TransformSums) -> Moments:
     """The moments of all components together."""
     n = float(sums.count.sum())
     shift = sums.first.sum(axis=0) / n

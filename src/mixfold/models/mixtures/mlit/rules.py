@@ -16,7 +16,7 @@ from scipy.linalg import solve_triangular
 
 from mixfold.contracts import Array
 from mixfold.math.l1_sphere import nearest_on_sphere
-from mixfold.math.signs import signed
+from mixfold.math.signs import fix_signs
 from mixfold.models.mixtures.mlit.records import Moments
 
 # variances below this share of the largest are rounding
@@ -62,7 +62,7 @@ class Normalized(_Plain):
     scale: float
 
     def start(self, axes: Array) -> Array:
-        return self._scaled(axes)
+        return self._rescale(axes)
 
     def move(
         self, omega: Array, mean: Array, covariance: Array, moments: Moments, step: int
@@ -71,9 +71,9 @@ class Normalized(_Plain):
 
         A sweep of Gauss and Seidel is one triangular system.
         """
-        return self._scaled(swept(omega, mean, moments))
+        return self._rescale(swept(omega, mean, moments))
 
-    def _scaled(self, omega: Array) -> Array:
+    def _rescale(self, omega: Array) -> Array:
         length = float(np.linalg.norm(omega))
         return omega * (self.scale / length) if length > 0 else omega
 
@@ -144,7 +144,7 @@ class Orthonormal:
             within = vectors[:, :still]
             _, turn = np.linalg.eigh(within.T @ moments.of_all @ within)
             vectors = within @ turn[:, ::-1]
-        return np.ascontiguousarray(signed(vectors[:, : len(omega)]).T)
+        return np.ascontiguousarray(fix_signs(vectors[:, : len(omega)]).T)
 
     def offset(self, covariances: Array, ridge: float) -> Array:
         traces = np.trace(np.linalg.inv(covariances), axis1=1, axis2=2)

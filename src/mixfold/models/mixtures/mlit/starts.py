@@ -6,14 +6,14 @@ import numpy as np
 
 from mixfold.contracts import Array, Pilot
 from mixfold.math.seeding import distinct
-from mixfold.math.signs import signed
+from mixfold.math.signs import fix_signs
 from mixfold.models.mixtures.mlit.model import law
 from mixfold.models.mixtures.mlit.records import (
     Moments,
     Transformed,
     TransformSums,
     moments_of,
-    pooled,
+    pool_moments,
 )
 from mixfold.models.mixtures.mlit.rules import Rule
 from mixfold.models.mixtures.starts import Sample, kmeans_shares
@@ -36,7 +36,7 @@ def window_start(
 ) -> Transformed:  # fmt: skip
     """Each component with its window of eigenvectors, and the law of all rows in it."""
     _, vectors = np.linalg.eigh(moments.covariance)
-    vectors = signed(vectors if smallest else vectors[:, ::-1])
+    vectors = fix_signs(vectors if smallest else vectors[:, ::-1])
     chosen = windows(n_components, n_dims, len(vectors), shift)
     transforms = [rule.start(np.ascontiguousarray(vectors[:, window].T)) for window in chosen]
     laws = [law(omega, moments, ridge) for omega in transforms]
@@ -62,15 +62,17 @@ def cluster_start(
     second = np.stack([(rows * share[:, None]).T @ rows for share in shares.T])
     total = float(weight.sum())
     sums = TransformSums(shares.sum(axis=0), shares.T @ rows, second, 0.0, total, origin)
-    return shared_start(rule, sums, n_dims, ridge)
+    return start_from_responsibilities(rule, sums, n_dims, ridge)
 
 
-def shared_start(rule: Rule, sums: TransformSums, n_dims: int, ridge: float) -> Transformed:
+def start_from_responsibilities(
+    rule: Rule, sums: TransformSums, n_dims: int, ridge: float
+) -> Transformed:
     """From rows that are shared among the components already."""
     parts = []
     for k in range(len(sums.count)):
         few = sums.count[k] < n_dims + 1
-        moments = pooled(sums) if few else moments_of(sums, k)
+        moments = pool_moments(sums) if few else moments_of(sums, k)
         nothing = np.eye(n_dims, len(sums.origin))
         omega = rule.move(nothing, np.zeros(n_dims), np.eye(n_dims), moments, 1)
         parts.append((omega, *law(omega, moments, ridge)))

@@ -1,4 +1,4 @@
-"""Urns: clusters whose parameters are integrated out, for each kind of conjugate family.
+"""Urns: clusters whose parameters are integrated out, for each law of conjugate families.
 
 ``urns_of`` finds those of a family; a product has one for each of its parts.
 """
@@ -10,25 +10,10 @@ from typing import Any
 from scipy.sparse import issparse
 
 from mixfold.contracts import Block
-from mixfold.families.bayes.known_covariance import KnownCovariance
-from mixfold.families.bayes.normal_gamma import (
-    BayesDiagonal,
-    BayesSpherical,
-    BayesTiedDiagonal,
-    BayesTiedSpherical,
-)
-from mixfold.families.bayes.normal_wishart import BayesFull, BayesTied
 from mixfold.families.component import ComponentFamily
-from mixfold.families.linear import (
-    Bernoulli,
-    Binomial,
-    Categorical,
-    Exponential,
-    Gamma,
-    Multinomial,
-    Poisson,
-)
+from mixfold.families.conjugate import ConjugateFamily
 from mixfold.families.product import ProductFamily
+from mixfold.families.product.build import PARTS
 from mixfold.families.product.rows import columns_of, frame_of_columns
 from mixfold.math.frame import Frame
 from mixfold.models.mixtures.urns.axis import AxisUrn
@@ -40,22 +25,17 @@ from mixfold.models.mixtures.urns.wishart import WishartUrn
 
 __all__ = ["URNS", "Urn", "urns_of"]
 
-URNS: dict[type[ComponentFamily], type[Urn]] = {
-    BayesFull: WishartUrn,
-    BayesDiagonal: AxisUrn,
-    BayesSpherical: AxisUrn,
-    KnownCovariance: KnownUrn,
-    Bernoulli: BetaUrn,
-    Binomial: BetaUrn,
-    Poisson: GammaUrn,
-    Exponential: GammaUrn,
-    Gamma: GammaUrn,
-    Categorical: SharesUrn,
-    Multinomial: SharesUrn,
+# by the law of the parameters of a component
+URNS: dict[str, type[Urn]] = {
+    "normal-wishart": WishartUrn,
+    "normal-gamma": AxisUrn,
+    "normal": KnownUrn,
+    "beta": BetaUrn,
+    "gamma": GammaUrn,
+    "dirichlet": SharesUrn,
 }
 # instead of those, for rows that are sparse; others keep their rows as they like
 SPARSE: dict[type[Urn], type[Urn]] = {BetaUrn: SparseBetaUrn, GammaUrn: SparseGammaUrn}
-_TIED = (BayesTied, BayesTiedDiagonal, BayesTiedSpherical)
 
 
 def urns_of(family: ComponentFamily, block: Block, prior: Any, frame: Frame) -> tuple[Urn, ...]:
@@ -77,17 +57,22 @@ def urns_of(family: ComponentFamily, block: Block, prior: Any, frame: Frame) -> 
 
 
 def _urn(family: ComponentFamily, block: Block, prior: Any, frame: Frame) -> Urn:
-    kind = URNS.get(type(family))
-    if kind is None:
-        why = "it has no sampler of that kind"
-        if isinstance(family, _TIED):
-            why = "its components share a covariance"
-        names = ", ".join(known.name for known in URNS)
+    law = _law(family)
+    if law not in URNS:
+        why = getattr(family, "not_collapsed", "it has no conjugate prior")
+        if law is not None:
+            why = f"there is no sampler for the law {law!r}"
+        names = ", ".join(name for name, kind in PARTS.items() if _law(kind()) in URNS)
         raise ValueError(
             "inference='collapsed' integrates out the parameters of each component by itself, "
             f"which the family {family.name!r} does not allow: {why}. Choose one of {names}, or "
-            "inference='gibbs'"
+            f"inference={'gibbs' if 'draw' in family.readings else 'vb'!r}"
         )
+    kind = URNS[law]
     if issparse(block.X):
         kind = SPARSE.get(kind, kind)
     return kind(family, block, prior, frame)
+
+
+def _law(family: ComponentFamily) -> str | None:
+    return family.collapsed_law if isinstance(family, ConjugateFamily) else None

@@ -12,7 +12,7 @@ from mixfold.families.bayes.normal_gamma import NormalGamma
 from mixfold.families.bayes.records import NormalPrior
 from mixfold.math.frame import Frame
 from mixfold.math.urn_normals import axis_logs, axis_put, axis_scores, axis_take
-from mixfold.models.mixtures.urns.urn import Urn, dense_table, grown
+from mixfold.models.mixtures.urns.urn import Urn, add_slots, dense_table
 
 
 class AxisUrn(Urn):
@@ -46,7 +46,7 @@ class AxisUrn(Urn):
 
     def resize(self, n_slots: int) -> None:
         before = len(self._clusters[0])
-        self._clusters = tuple(grown(array, n_slots, 0.0) for array in self._clusters)
+        self._clusters = tuple(add_slots(array, n_slots, 0.0) for array in self._clusters)
         for slot in range(before, n_slots):
             self.clear(slot)
 

@@ -11,8 +11,8 @@ from mixfold.families.bayes.known_covariance import KnownCovariance
 from mixfold.families.bayes.known_records import KnownPrior
 from mixfold.math.frame import Frame
 from mixfold.math.missing import patterns_of
-from mixfold.math.urn_matrices import known_scores, known_shift
-from mixfold.models.mixtures.urns.urn import Urn, dense_table, grown
+from mixfold.math.urn_matrices import known_covariance_scores, known_covariance_shift
+from mixfold.models.mixtures.urns.urn import Urn, add_slots, dense_table
 
 
 class KnownUrn(Urn):
@@ -35,21 +35,23 @@ class KnownUrn(Urn):
         self._norm = -0.5 * float(np.linalg.slogdet(prior.precision)[1])
 
     def put(self, row: int, slot: int) -> None:
-        known_shift(row, slot, 1.0, *self._rows, self._clusters, self._work)
+        known_covariance_shift(row, slot, 1.0, *self._rows, self._clusters, self._work)
 
     def take(self, row: int, slot: int) -> bool:
-        return bool(known_shift(row, slot, -1.0, *self._rows, self._clusters, self._work))
+        return bool(
+            known_covariance_shift(row, slot, -1.0, *self._rows, self._clusters, self._work)
+        )
 
     def clear(self, slot: int) -> None:
         precision, linear, norm = self._clusters
         precision[slot], linear[slot], norm[slot] = self._prior.precision, 0.0, self._norm
 
     def score(self, row: int, counts: Array, out: Array) -> None:
-        known_scores(row, counts, *self._rows, self._clusters, self._work, out)
+        known_covariance_scores(row, counts, *self._rows, self._clusters, self._work, out)
 
     def resize(self, n_slots: int) -> None:
         before = len(self._clusters[0])
-        self._clusters = tuple(grown(array, n_slots, 0.0) for array in self._clusters)
+        self._clusters = tuple(add_slots(array, n_slots, 0.0) for array in self._clusters)
         for slot in range(before, n_slots):
             self.clear(slot)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from mixfold.contracts import Array, Block
 from mixfold.families.component import dense_rows
-from mixfold.families.linear.pair import PairFamily
-from mixfold.families.linear.records import PairPrior, zero_filled
+from mixfold.families.exponential.conjugate_priors import BETA, GAMMA, Law
+from mixfold.families.exponential.records import PairPrior, zero_filled
 from mixfold.math.frame import Frame
 from mixfold.math.urn_laws import (
     beta_scores,
@@ -20,22 +20,31 @@ from mixfold.math.urn_laws import (
     sparse_gamma_scores,
     sparse_pair_shift,
 )
-from mixfold.models.mixtures.urns.urn import Urn, grown
+from mixfold.models.mixtures.urns.urn import Urn, add_slots
 
 Kernel = Callable[..., None]
+
+
+class HasPairs(Protocol):
+    """What such an urn asks of a family of a beta or gamma law; its prior is a ``PairPrior``."""
+
+    def statistics(self, first: Array, count: Array, size: Array) -> tuple[Array, Array]:
+        """Sums of T(x), which rows add to a and b, from sums of x and of 1."""
+        ...
 
 
 class PairUrn(Urn):
     """chi = (a, b) + sums of T(x); a missing entry has T = 0."""
 
     kernel: ClassVar[Kernel]
+    law: ClassVar[Law]
 
-    def __init__(self, family: PairFamily, block: Block, prior: PairPrior, frame: Frame) -> None:
-        self._law, self._prior = family.law, prior
+    def __init__(self, family: HasPairs, block: Block, prior: PairPrior, frame: Frame) -> None:
+        self._law, self._prior = self.law, prior
         self._keep(family, block.X, prior.size)
         self._a = self._b = np.empty((0, prior.a.size))
 
-    def _keep(self, family: PairFamily, X: Any, size: Array) -> None:
+    def _keep(self, family: HasPairs, X: Any, size: Array) -> None:
         self._rows = _statistics(family, dense_rows(X), size)
 
     def put(self, row: int, slot: int) -> None:
@@ -54,8 +63,8 @@ class PairUrn(Urn):
         type(self).kernel(row, counts, *self._rows, self._a, self._b, out)
 
     def resize(self, n_slots: int) -> None:
-        self._a = grown(self._a, n_slots, self._prior.a)
-        self._b = grown(self._b, n_slots, self._prior.b)
+        self._a = add_slots(self._a, n_slots, self._prior.a)
+        self._b = add_slots(self._b, n_slots, self._prior.b)
 
     def gain(self, counts: Array) -> float:
         used = counts > 0
@@ -68,7 +77,7 @@ class SparsePairUrn(PairUrn):
 
     sparse_kernel: ClassVar[Kernel]
 
-    def _keep(self, family: PairFamily, X: Any, size: Array) -> None:
+    def _keep(self, family: HasPairs, X: Any, size: Array) -> None:
         where = X.indices.astype(np.int64)
         entries = _statistics(family, X.data, size[where])
         self._stored = (X.indptr.astype(np.int64), where, *entries)
@@ -102,7 +111,7 @@ class SparsePairUrn(PairUrn):
 
     def resize(self, n_slots: int) -> None:
         super().resize(n_slots)
-        before, self._zeros = len(self._zeros), grown(self._zeros, n_slots, 0.0)
+        before, self._zeros = len(self._zeros), add_slots(self._zeros, n_slots, 0.0)
         for slot in range(before, n_slots):
             self._score_zeros(slot)
 
@@ -110,28 +119,28 @@ class SparsePairUrn(PairUrn):
 class BetaUrn(PairUrn):
     """Successes and failures."""
 
-    kernel = beta_scores
+    kernel, law = beta_scores, BETA
 
 
 class GammaUrn(PairUrn):
     """Events and exposures."""
 
-    kernel = gamma_scores
+    kernel, law = gamma_scores, GAMMA
 
 
 class SparseBetaUrn(SparsePairUrn):
     """Successes and failures."""
 
-    kernel, sparse_kernel = beta_scores, sparse_beta_scores
+    kernel, sparse_kernel, law = beta_scores, sparse_beta_scores, BETA
 
 
 class SparseGammaUrn(SparsePairUrn):
     """Events and exposures."""
 
-    kernel, sparse_kernel = gamma_scores, sparse_gamma_scores
+    kernel, sparse_kernel, law = gamma_scores, sparse_gamma_scores, GAMMA
 
 
-def _statistics(family: PairFamily, x: Array, size: Array) -> tuple[Array, Array]:
+def _statistics(family: HasPairs, x: Array, size: Array) -> tuple[Array, Array]:
     """T of entries, zero where they are missing."""
     filled, seen = zero_filled(x)
     one, two = family.statistics(filled, np.ones_like(filled), size)

@@ -6,12 +6,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from mixfold.contracts import Array, Block
-from mixfold.families.linear.records import SharesPrior
-from mixfold.families.linear.shares import log_norm, segment_sums
-from mixfold.families.linear.simplex import SimplexFamily
+from mixfold.families.exponential.records import SharesPrior
+from mixfold.families.exponential.shares import log_norm, segment_sums
+from mixfold.families.exponential.simplex import SimplexFamily
 from mixfold.math.frame import Frame
 from mixfold.math.urn_laws import share_scores, share_shift
-from mixfold.models.mixtures.urns.urn import Urn, grown
+from mixfold.models.mixtures.urns.urn import Urn, add_slots
 
 
 class SharesUrn(Urn):
@@ -21,7 +21,7 @@ class SharesUrn(Urn):
         self, family: SimplexFamily, block: Block, prior: SharesPrior, frame: Frame
     ) -> None:
         self._prior, self._starts = prior, family.starts(prior.size)
-        X = csr_array(family.expanded(block, prior.size).X)
+        X = csr_array(family.expand_block(block, prior.size).X)
         where, amount = X.indices.astype(np.int64), X.data.astype(float)
         row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         lengths = np.zeros((X.shape[0], len(self._starts)))
@@ -43,8 +43,8 @@ class SharesUrn(Urn):
         share_scores(row, counts, *self._rows, self._a, self._total, out)
 
     def resize(self, n_slots: int) -> None:
-        self._a = grown(self._a, n_slots, self._prior.a)
-        self._total = grown(self._total, n_slots, self._totals)
+        self._a = add_slots(self._a, n_slots, self._prior.a)
+        self._total = add_slots(self._total, n_slots, self._totals)
 
     def gain(self, counts: Array) -> float:
         after = log_norm(self._a[counts > 0], self._starts)

@@ -1,4 +1,4 @@
-"""What a collapsed sampler asks of a family: rows that come and go, and scores without parameters.
+"""The interface of urns: add and remove rows, and score rows without parameters.
 
 An urn holds the rows of one data set and the posteriors of its clusters, in slots. It is the only
 thing of a sampler that changes in place: a copy for each row would cost more than the row.
@@ -81,7 +81,7 @@ def dense_table(family: ConjugateFamily, block: Block) -> Array:
     return np.ascontiguousarray(dense_rows(block.X), dtype=float)
 
 
-def grown(array: Array, n_slots: int, fill: Any) -> Array:
+def add_slots(array: Array, n_slots: int, fill: Any) -> Array:
     """The array with more slots, the new ones all ``fill``."""
     out = np.empty((n_slots, *array.shape[1:]))
     out[: len(array)] = array

@@ -13,7 +13,7 @@ from mixfold.math.frame import Frame
 from mixfold.math.symmetric import log_determinants
 from mixfold.math.urn_matrices import wishart_logs, wishart_scores, wishart_shift
 from mixfold.math.wishart import log_norm
-from mixfold.models.mixtures.urns.urn import Urn, dense_table, grown, no_gaps
+from mixfold.models.mixtures.urns.urn import Urn, add_slots, dense_table, no_gaps
 
 
 class WishartUrn(Urn):
@@ -46,7 +46,7 @@ class WishartUrn(Urn):
 
     def resize(self, n_slots: int) -> None:
         before = len(self._clusters[0])
-        grown_up = tuple(grown(array, n_slots, 0.0) for array in self._clusters[:-1])
+        grown_up = tuple(add_slots(array, n_slots, 0.0) for array in self._clusters[:-1])
         self._clusters = (*grown_up, self._clusters[-1])
         for slot in range(before, n_slots):
             self.clear(slot)

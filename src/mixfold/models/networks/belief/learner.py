@@ -15,7 +15,7 @@ from mixfold.models.networks.boltzmann.gibbs import beginnings, walk
 from mixfold.models.networks.boltzmann.learner import WITH_DECAY, move, trouble_of
 from mixfold.models.networks.boltzmann.records import RBMParams
 from mixfold.models.networks.boltzmann.scores import TILE
-from mixfold.models.networks.boltzmann.statistics import Seen, contrast, even, seen
+from mixfold.models.networks.boltzmann.statistics import Seen, contrast, even, positive_phase
 from mixfold.models.networks.boltzmann.units import Units, bits, sigmoid
 
 # steps of the chain in the top, as training goes on
@@ -55,9 +55,9 @@ class UpDownLearner:
         return state
 
     def score(self, state: BeliefState, rows: Block) -> float:
-        return told(state.params, self.units, rows)
+        return validation_score(state.params, self.units, rows)
 
-    def trouble(self, state: BeliefState) -> str:
+    def describe_divergence(self, state: BeliefState) -> str:
         arrays = [a for layer in state.params.layers for a in layer.arrays()]
         if not all(np.isfinite(a).all() for a in arrays):
             return "weights are no longer finite; lower fine_tune_rate"
@@ -106,13 +106,13 @@ def _top(
     top: RBMParams, units: Units, batch: Block, v: Array, n_steps: int, rng: np.random.Generator
 ) -> tuple[RBMParams, Array]:
     """The contrast of the top by a chain from the data, and the visible units where it ends."""
-    data = seen(top, Block(v, 0, batch.y, batch.weight))
+    data = positive_phase(top, Block(v, 0, batch.y, batch.weight))
     dream, labels, means = walk(units, top, bits(beginnings(top, data, rng), rng), n_steps, rng)
     model = Seen(dream, labels, means, data.shares)
     return contrast(data, model), dream
 
 
-def told(params: BeliefParams, units: Units, rows: Block) -> float:
+def validation_score(params: BeliefParams, units: Units, rows: Block) -> float:
     """Mean ln p(y | v) of rows with labels; without any, minus half a squared error.
 
     That error is one of going up to the top and down again, per column.
@@ -134,5 +134,5 @@ def told(params: BeliefParams, units: Units, rows: Block) -> float:
 
 
 def _reconstruction(params: BeliefParams, units: Units, v: Array) -> Array:
-    back = use.reconstructed(params, units, v)
+    back = use.reconstruct_rows(params, units, v)
     return np.asarray(-0.5 * ((v - back) ** 2).mean(axis=1, dtype=np.float64))

@@ -1,4 +1,4 @@
-"""What a deep belief network has learned."""
+"""Parameters of a deep belief network."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ class BeliefState:
     velocity: BeliefParams
 
 
-def untied(machine: RBMParams) -> Directed:
+def untie_weights(machine: RBMParams) -> Directed:
     """A trained machine as a directed layer; both directions may then go their own ways."""
     down = np.ascontiguousarray(machine.weights.T)
     return Directed(machine.weights.copy(), machine.hidden.copy(), down, machine.visible.copy())
 
 
-def tied(below: RBMParams, fresh: RBMParams) -> RBMParams:
+def tie_weights(below: RBMParams, fresh: RBMParams) -> RBMParams:
     """A start for the machine above ``below``: that one upside down, where ``fresh`` has the room.
 
     The law of the data is then unchanged (units beyond those of ``below`` start nearly without
@@ -87,7 +87,7 @@ def tied(below: RBMParams, fresh: RBMParams) -> RBMParams:
     n_below, n_new = below.weights.shape[0], fresh.weights.shape[1]
     if n_new < n_below:
         return fresh
-    turned = below.transposed()
+    turned = below.transpose_layers()
     weights, hidden = fresh.weights.copy(), fresh.hidden.copy()
     weights[:, :n_below], hidden[:n_below] = turned.weights, turned.hidden
     return RBMParams(weights, turned.visible, hidden, fresh.label_weights, fresh.label_bias)

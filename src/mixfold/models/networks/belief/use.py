@@ -1,4 +1,4 @@
-"""Upward, downward, and what a deep belief network says of rows."""
+"""Upward and downward passes of a deep belief network, and its predictions."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def fall(
     return above
 
 
-def reconstructed(params: BeliefParams, units: Units, v: Array) -> Array:
+def reconstruct_rows(params: BeliefParams, units: Units, v: Array) -> Array:
     """Rows up to the top by means, and down again."""
     hidden = hidden_means(params.top, up_means(params.layers, v))
     back = top_units(params, units).mean(visible_drive(params.top, hidden))
     return fall(params, units, back, None)
 
 
-def dreamed(
+def generate_rows(
     params: BeliefParams, units: Units, base: Array, labels: Array | None, n: int, n_steps: int,
     rng: np.random.Generator, probabilities: bool = True,
 ) -> tuple[Array, Array]:  # fmt: skip

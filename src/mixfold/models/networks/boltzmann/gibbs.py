@@ -1,4 +1,4 @@
-"""Chains of a restricted Boltzmann machine: one side given the other, in turn."""
+"""Gibbs chains of a restricted Boltzmann machine."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from mixfold.math.rates import Position, Rate
 from mixfold.models.networks.boltzmann import scores
 from mixfold.models.networks.boltzmann.gibbs import Negative
 from mixfold.models.networks.boltzmann.records import RBMParams, RBMState
-from mixfold.models.networks.boltzmann.statistics import contrast, seen
+from mixfold.models.networks.boltzmann.statistics import contrast, positive_phase
 from mixfold.models.networks.boltzmann.units import Units
 
 # weights beyond this are no longer learned but running away
@@ -36,7 +36,7 @@ class RBMLearner:
     ) -> RBMState:
         """One batch; parameters change in place."""
         params = state.params
-        data = seen(params, batch)
+        data = positive_phase(params, batch)
         model, chains = self.negative.negative(self.units, params, data, state.chains, rng)
         gradient = contrast(data, model)
         momentum = self.momentum.at(position)
@@ -51,7 +51,7 @@ class RBMLearner:
     def score(self, state: RBMState, rows: Block) -> float:
         return scores.validation(self.units, state.params, rows)
 
-    def trouble(self, state: RBMState) -> str:
+    def describe_divergence(self, state: RBMState) -> str:
         return trouble_of(state.params)
 
 

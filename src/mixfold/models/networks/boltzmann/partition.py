@@ -75,7 +75,7 @@ def temperatures(n: int) -> Array:
     return np.asarray(np.interp(np.linspace(0, 1, n + 1), shares, [0.0, 0.5, 0.9, 1.0]))
 
 
-def annealed(
+def estimate_by_annealing(
     units: Units, params: RBMParams, base: Array, rng: np.random.Generator, n_chains: int = 100,
     betas: Array | None = None,
 ) -> LogPartition:  # fmt: skip
@@ -105,11 +105,11 @@ def annealed(
         own = units.weigh(v, params.visible) - units.weigh(v, base) + labels @ params.label_bias
         gain = softplus(now * drive) - softplus(before * drive)
         weights += (now - before) * own + gain.sum(axis=1, dtype=np.float64)
-        v, labels = _tempered_step(units, params, base, drive, now, rng)
-    return _averaged(weights, float(start))
+        v, labels = _step_at_temperature(units, params, base, drive, now, rng)
+    return _average_weights(weights, float(start))
 
 
-def _tempered_step(
+def _step_at_temperature(
     units: Units, params: RBMParams, base: Array, drive: Array, beta: float,
     rng: np.random.Generator,
 ) -> tuple[Array, Array]:  # fmt: skip
@@ -123,7 +123,7 @@ def _tempered_step(
     return units.draw(back, rng), draw_labels(labels, rng)
 
 
-def _averaged(weights: Array, start: float) -> LogPartition:
+def _average_weights(weights: Array, start: float) -> LogPartition:
     n, top = len(weights), weights.max()
     scaled = np.exp(weights - top)
     mean = scaled.mean()

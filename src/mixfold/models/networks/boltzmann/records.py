@@ -1,4 +1,4 @@
-"""What a restricted Boltzmann machine has learned."""
+"""Parameters of a restricted Boltzmann machine."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class RBMParams:
             return self
         return self.map(lambda array: array.astype(dtype, copy=False))
 
-    def transposed(self) -> RBMParams:
+    def transpose_layers(self) -> RBMParams:
         """The machine with its sides swapped, without labels: a tied layer above this one."""
         n_visible = self.weights.shape[0]
         none = np.zeros((0, n_visible), self.dtype)

@@ -1,4 +1,4 @@
-"""How well rows are told by a machine whose partition function nobody knows."""
+"""Validation scores without the partition function: labels, pseudo-likelihood, score matching."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of the log-likelihood: what the data give less what the model gives."""
+"""Gradients of the log-likelihood: positive phase minus negative phase."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def even(n: int, dtype: np.dtype[np.floating], weight: Array | None = None) -> A
     return (weight / n).astype(dtype)
 
 
-def seen(params: RBMParams, batch: Block) -> Seen:
+def positive_phase(params: RBMParams, batch: Block) -> Seen:
     """The positive phase: rows of data with their labels, where known, and hidden units."""
     v = np.asarray(batch.X, dtype=params.dtype)
     shares = even(len(v), v.dtype, batch.weight)

@@ -1,4 +1,4 @@
-"""Visible units: what a column given the hidden units is drawn from."""
+"""Visible units: the distribution of a column given the hidden units."""
 
 from __future__ import annotations
 

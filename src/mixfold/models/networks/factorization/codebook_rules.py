@@ -9,7 +9,7 @@ import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.math.adaptive import adaptive_step
-from mixfold.math.codebooks import RowRule, solved, swept
+from mixfold.math.codebooks import RowRule, solve_codebook, swept
 
 
 class CodebookRule(Protocol):
@@ -32,7 +32,7 @@ class SolvedCodebook:
     def step(
         self, B: Array, gram: Array, cross: Array, rows: RowRule, size: float
     ) -> tuple[Array, float]:
-        return (solved if rows.is_free else swept)(B, gram, cross, rows), size
+        return (solve_codebook if rows.is_free else swept)(B, gram, cross, rows), size
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class GradientCodebook:
         return adaptive_step(
             B,
             size,
-            lambda x, length: rows.allowed(x - length * slope),
+            lambda x, length: rows.project_to_constraints(x - length * slope),
             lambda x: rows.value(x, gram, cross),
         )
 
@@ -87,6 +87,6 @@ class MultiplicativeCodebook:
         return adaptive_step(
             B,
             min(size, 1.0),  # descent is proved up to here
-            lambda x, power: rows.allowed(x * ratio**power),
+            lambda x, power: rows.project_to_constraints(x * ratio**power),
             lambda x: rows.value(x, gram, cross),
         )

@@ -1,4 +1,4 @@
-"""The codes of rows, given a layer: a convex problem in phi for each row, with one answer.
+"""Codes of rows given a layer: a convex problem in phi for each row.
 
     |x - phi codebook - bias|^2 / (2 sigma2) + alpha sum |f^-1(phi)| - ln softmax_y(phi V + v)
 
@@ -14,7 +14,7 @@ import numpy as np
 from mixfold.contracts import Array
 from mixfold.math.convex_codes import sweep_codes
 from mixfold.math.free_codes import free_codes
-from mixfold.math.links import Link
+from mixfold.math.link_functions import Link
 from mixfold.math.missing import patterns_of
 from mixfold.models.networks.factorization.records import Layer
 

@@ -18,7 +18,7 @@ from mixfold.math.softmax_regression import (
     bound_value_and_gradient,
     improve_by_bound,
     improve_by_rows,
-    penalised,
+    l1_penalty,
     value_and_gradient,
 )
 
@@ -38,7 +38,7 @@ class Evidence(Protocol):
 
     def value_and_gradient(self, W: Array) -> tuple[float, Array]: ...
 
-    def improved(self, W: Array, gamma: float, nonneg: bool, steps: int) -> Array: ...
+    def improve(self, W: Array, gamma: float, nonneg: bool, steps: int) -> Array: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class RowEvidence:
     def value_and_gradient(self, W: Array) -> tuple[float, Array]:
         return value_and_gradient(W, self.parts)
 
-    def improved(self, W: Array, gamma: float, nonneg: bool, steps: int) -> Array:
+    def improve(self, W: Array, gamma: float, nonneg: bool, steps: int) -> Array:
         return improve_by_rows(W, self.parts, gamma, nonneg, steps)
 
 
@@ -66,7 +66,7 @@ class BoundEvidence:
     def value_and_gradient(self, W: Array) -> tuple[float, Array]:
         return bound_value_and_gradient(W, self.gram, self.pull)
 
-    def improved(self, W: Array, gamma: float, nonneg: bool, steps: int) -> Array:
+    def improve(self, W: Array, gamma: float, nonneg: bool, steps: int) -> Array:
         return improve_by_bound(W, self.gram, self.pull, gamma, nonneg, _SWEEPS)
 
 
@@ -91,7 +91,7 @@ class NewtonHead:
     def step(
         self, W: Array, evidence: Evidence, gamma: float, nonneg: bool, size: float
     ) -> tuple[Array, float]:
-        return evidence.improved(W, gamma, nonneg, self.steps), size
+        return evidence.improve(W, gamma, nonneg, self.steps), size
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,4 +136,4 @@ class MultiplicativeHead:
 
 
 def _value(W: Array, evidence: Evidence, gamma: float) -> float:
-    return evidence.value_and_gradient(W)[0] + penalised(W, gamma)
+    return evidence.value_and_gradient(W)[0] + l1_penalty(W, gamma)

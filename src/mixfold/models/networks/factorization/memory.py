@@ -1,4 +1,4 @@
-"""The codes that each row was found to have in the last pass, where the next one begins.
+"""Codes of each row from the last pass, where the next pass starts.
 
 A better start only, and what the classifier is fitted to: left behind when a model travels to
 another process, and dropped where rows are too many to keep.
@@ -54,18 +54,18 @@ class CodeMemory:
         self._blocks.update(self._fresh)
         self._fresh = {}
 
-    def labelled(self, weight: float) -> list[LabelledRows] | None:
+    def labelled_rows(self, weight: float) -> list[LabelledRows] | None:
         """The labelled rows, or None if not all rows, of this weight, are remembered here."""
         blocks = [self._blocks[start] for start in sorted(self._blocks)]
         if not np.isclose(sum(b.weight.sum() for b in blocks), weight, rtol=1e-9, atol=0.0):
             return None
-        return [_labelled(block) for block in blocks if block.labels is not None]
+        return [_select_labelled(block) for block in blocks if block.labels is not None]
 
     def __getstate__(self) -> dict[str, Any]:
         return {"room": self.room, "_blocks": {}, "_fresh": {}}
 
 
-def _labelled(block: Remembered) -> LabelledRows:
+def _select_labelled(block: Remembered) -> LabelledRows:
     assert block.labels is not None
     known = (block.labels >= 0) & (block.weight > 0)
     if known.all():

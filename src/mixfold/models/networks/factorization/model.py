@@ -15,7 +15,7 @@ import numpy as np
 
 from mixfold.contracts import Array, Block, Context, Pilot, RowRandom, Update
 from mixfold.math.codebooks import RowRule
-from mixfold.math.links import Link
+from mixfold.math.link_functions import Link
 from mixfold.math.softmax_regression import bound_value_and_gradient
 from mixfold.models.networks.factorization.codebook_rules import CodebookRule, SolvedCodebook
 from mixfold.models.networks.factorization.codes import CodeProblem
@@ -32,7 +32,7 @@ from mixfold.models.networks.factorization.records import (
     FactorizationSums,
     Layer,
 )
-from mixfold.models.networks.factorization.repair import dead_units, reseeded
+from mixfold.models.networks.factorization.repair import dead_units, reseed_sources
 from mixfold.models.networks.factorization.source_rules import Asked, Minimised, SourceRule
 from mixfold.models.networks.factorization.sums import (
     centred_rows,
@@ -151,9 +151,11 @@ class FactorModel:
         new = layer if new_B is B else replace(layer, codebook=new_B[:-1], bias=bias)
         if layer.classifier is not None:
             new = replace(new, classifier=new_W[:-1], intercept=new_W[-1])
-        return self._repaired(FactorizationParams(new, np.array([first, second])), stats, context)
+        return self._repair_sources(
+            FactorizationParams(new, np.array([first, second])), stats, context
+        )
 
-    def _repaired(
+    def _repair_sources(
         self, params: FactorizationParams, stats: FactorizationSums, context: Context
     ) -> Update[FactorizationParams]:
         """Sources that explain nothing are moved once, where there is a pilot to move them to."""
@@ -164,13 +166,13 @@ class FactorModel:
             return Update(params)
         rows, nonneg = dense_rows(context.pilot.block.X), self.penalties.nonneg_codebook
         problem = replace(self.prepare(params).problem, layer=params.layer.without_head())
-        layer, events = reseeded(params.layer, dead, problem, rows, nonneg, context)
+        layer, events = reseed_sources(params.layer, dead, problem, rows, nonneg, context)
         if not events:
             return Update(params)
         return Update(replace(params, layer=layer), events, monotone=False)
 
     def _evidence(self, stats: FactorizationSums) -> Evidence:
-        parts = self.memory.labelled(stats.weight) if self.by_rows else None
+        parts = self.memory.labelled_rows(stats.weight) if self.by_rows else None
         if parts is not None:
             return RowEvidence(parts, stats.truth)
         return BoundEvidence(stats.known, stats.pull, stats.truth)
@@ -185,6 +187,9 @@ class FactorModel:
         squares = stats.spread + 2.0 * RowRule().value(B, stats.gram, stats.cross)
         bound = bound_value_and_gradient(np.vstack(layer.head()), stats.known, stats.pull)[0]
         return -self._energy(layer, stats, squares, bound + stats.ground)
+
+    def row_weight(self, stats: FactorizationSums) -> float:
+        return stats.weight
 
     def additive(self, stats: FactorizationSums) -> FactorizationSums:
         return stats
@@ -219,7 +224,7 @@ class FactorModel:
         layer = params.layer
         size, D = layer.codebook.size, len(layer.bias)
         A, bias = vector[:size].reshape(layer.codebook.shape), vector[size : size + D]
-        B = self.row_rule(layer).allowed(np.vstack([A, bias - self.origin]))
+        B = self.row_rule(layer).project_to_constraints(np.vstack([A, bias - self.origin]))
         new = replace(layer, codebook=B[:-1])
         if self.penalties.bias:
             new = replace(new, bias=B[-1] + self.origin)

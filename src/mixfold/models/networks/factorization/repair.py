@@ -1,4 +1,4 @@
-"""Sources that have nothing to do begin anew, at rows that are reconstructed badly."""
+"""Move unused sources to rows that are reconstructed badly."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def dead_units(layer: Layer, gram: Array, known: tuple[Event, ...]) -> Array:
     return np.flatnonzero(dead)
 
 
-def reseeded(
+def reseed_sources(
     layer: Layer, dead: Array, problem: CodeProblem, X: Array, nonneg: bool, context: Context
 ) -> tuple[Layer, tuple[Event, ...]]:
     """The layer with rows of the codebook at the largest residuals of rows X of the pilot."""

@@ -57,7 +57,7 @@ class GradientSources:
     size: float = 1e-2
 
     def infer(self, rows: Asked) -> tuple[Array, Array | None]:
-        return _stepped(self, rows)
+        return _take_step(self, rows)
 
     def mover(self, problem: CodeProblem, X: Array, y: Array | None, phi: Array) -> Mover:
         s = problem.link.inverse(phi)
@@ -67,7 +67,7 @@ class GradientSources:
         def move(rows: Array, sizes: Array) -> Array:
             moved = s[rows] - sizes[:, None] * slope[rows]
             with np.errstate(over="ignore"):
-                return _boxed(problem, moved)
+                return _clip_to_box(problem, moved)
 
         return move
 
@@ -79,7 +79,7 @@ class MultiplicativeSources:
     size: float = 1.0
 
     def infer(self, rows: Asked) -> tuple[Array, Array | None]:
-        return _stepped(self, rows)
+        return _take_step(self, rows)
 
     def mover(self, problem: CodeProblem, X: Array, y: Array | None, phi: Array) -> Mover:
         s, seen = problem.link.inverse(phi), ~np.isnan(X)
@@ -97,7 +97,7 @@ class MultiplicativeSources:
 
         def move(rows: Array, sizes: Array) -> Array:
             with np.errstate(over="ignore"):
-                return _boxed(problem, s[rows] * ratio[rows] ** sizes[:, None])
+                return _clip_to_box(problem, s[rows] * ratio[rows] ** sizes[:, None])
 
         return move
 
@@ -112,7 +112,7 @@ class _Stepping(Protocol):
     def mover(self, problem: CodeProblem, X: Array, y: Array | None, phi: Array) -> Mover: ...
 
 
-def _stepped(rule: _Stepping, asked: Asked) -> tuple[Array, Array | None]:
+def _take_step(rule: _Stepping, asked: Asked) -> tuple[Array, Array | None]:
     problem, y, known = asked.problem, asked.y, asked.known
     if known is None or known.steps is None:
         phi = asked.minimum()
@@ -138,7 +138,7 @@ def _stepped(rule: _Stepping, asked: Asked) -> tuple[Array, Array | None]:
     return phi, sizes
 
 
-def _boxed(problem: CodeProblem, s: Array) -> Array:
+def _clip_to_box(problem: CodeProblem, s: Array) -> Array:
     """Codes of sources, the nearest ones of the box; also of a step that was much too long."""
     link = problem.link
     s = np.clip(s, -_FAR, _FAR)

@@ -1,4 +1,4 @@
-"""Where a factorisation begins, and the scale of its codes.
+"""Starts of a factorisation, and the scale of its codes.
 
 The scale of a source is arbitrary without penalties of sources and codebook, but the classifier
 and a next layer see it. So rows of the codebook have one norm, such that nearly all codes are well
@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.math.links import Identity, Link
+from mixfold.math.link_functions import Identity, Link
 from mixfold.math.principal import Axes, sample_axes
 from mixfold.models.networks.factorization.codes import CodeProblem
 from mixfold.models.networks.factorization.records import Layer
@@ -23,7 +23,7 @@ SHARE, PART = 0.999, 0.95
 GAUGE_ROWS = 5000
 
 
-def filled(X: Array, mean: Array) -> Array:
+def fill_with_mean(X: Array, mean: Array) -> Array:
     """Rows with the mean where entries are missing."""
     return np.where(np.isnan(X), mean, X)
 
@@ -101,7 +101,9 @@ def first_layer(
     return Layer(codebook, bias)
 
 
-def regauged(layer: Layer, phi: Array, weight: Array, link: Link, one_sided: bool) -> Layer:
+def normalise_codebook(
+    layer: Layer, phi: Array, weight: Array, link: Link, one_sided: bool
+) -> Layer:
     """The same layer with rows of one norm: reconstructions and classes stay what they are.
 
     ``phi`` are codes of a sample at ``layer``, of rows with weights.

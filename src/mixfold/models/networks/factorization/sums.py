@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from mixfold.contracts import Array, Block
-from mixfold.math.softmax_regression import bound_pull, bound_value_and_gradient, log_losses
+from mixfold.math.softmax_regression import bound_linear_term, bound_value_and_gradient, log_losses
 from mixfold.models.networks.factorization.records import Layer
 
 # residuals that are less, as a share of all squares, are summed one by one
@@ -58,7 +58,7 @@ def label_sums(layer: Layer, F: Array, y: Array | None, weight: Array) -> dict[s
     weighted = F * weight[:, None]
     known = weighted.T @ F
     truth = weighted.T @ np.eye(C)[labels]
-    pull = bound_pull(W, known, -weighted.T @ errors)
+    pull = bound_linear_term(W, known, -weighted.T @ errors)
     loss = float(weight @ losses)
     ground = loss - bound_value_and_gradient(W, known, pull)[0]
     return {"known": known, "truth": truth, "pull": pull, "loss": loss, "ground": ground}

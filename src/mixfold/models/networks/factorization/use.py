@@ -1,4 +1,4 @@
-"""What is asked of a layer once it is learned, block by block."""
+"""Codes, reconstructions and classes of rows by a fitted layer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixfold.contracts import Array, Block, Stats
-from mixfold.math.links import Link
+from mixfold.math.link_functions import Link
 from mixfold.math.softmax import normalise
 from mixfold.models.networks.factorization.codes import CodeProblem
 from mixfold.models.networks.factorization.records import Layer

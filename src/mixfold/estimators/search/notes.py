@@ -1,0 +1,62 @@
+"""What a reader should know before believing the choice of a search."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mixfold.contracts import Array, Block
+from mixfold.engine.loop import pilot_size
+from mixfold.engine.pilot import draw_pilot
+from mixfold.estimators.factors.factor_mixture import FactorMixture
+from mixfold.estimators.mixtures.bayesian_gaussian_mixture import BayesianGaussianMixture
+from mixfold.estimators.mixtures.set_aside import EVENT, describe_kept, find_dependent_columns
+from mixfold.estimators.search.fits import Fitted
+from mixfold.estimators.search.rows import Rows
+from mixfold.estimators.shell.effective_rows import describe_copies, describe_weight, hash_rows
+from mixfold.estimators.shell.fitting import Survey
+
+
+def describe_caveats(fits: list[Fitted], best: int, criterion: str) -> list[str]:
+    """Sentences about columns that were set aside, and about fits that cannot be compared."""
+    model = fits[best].model
+    events = getattr(model, "events_", ())
+    notes = [event.message for event in events if event.kind in (EVENT, "outlier")]
+    if criterion in ("bic", "aic", "icl") and not any(fit.sound for fit in fits):
+        notes.append(
+            f"In every setting a variance is at its floor, so that {criterion.upper()} says how "
+            "small the floor is and not how many groups there are; look for columns that are "
+            "constant or that others determine, and leave them out"
+        )
+    return notes
+
+
+def describe_rows(model: Any, rows: Rows) -> list[str]:
+    """Sentences about weights that are no frequencies, and about rows that are copies."""
+    if not hasattr(model, "_open"):
+        return []
+    source = model._open(rows.X, reset=False, weight=rows.weight)
+    parts = list(model._executor(source).map_rows(_weigh, source))
+    if not parts:
+        return []
+    weight = sum(part[1] for part in parts)
+    hashes = np.concatenate([part[0] for part in parts])
+    found = (describe_weight(weight, len(hashes)), describe_copies(hashes))
+    return [words for words in found if words is not None]
+
+
+def _weigh(block: Block) -> tuple[Array, float]:
+    return hash_rows(block), float(block.weights().sum())
+
+
+def describe_redundant_columns(model: Any, rows: Rows) -> list[str]:
+    """Sentences about constant and redundant columns, for models that do not set them aside."""
+    if not isinstance(model, FactorMixture | BayesianGaussianMixture):
+        return []
+    source = model._open(rows.X, reset=False, weight=rows.weight)
+    executor = model._executor(source)
+    pilot = draw_pilot(source, executor, pilot_size(source, 1), 0)
+    columns = find_dependent_columns(Survey(source, executor, 0, pilot))
+    names = getattr(model, "feature_names_in_", None)
+    return [] if columns is None else describe_kept(columns, names)

@@ -1,0 +1,164 @@
+"""A model that was read from a file is tried before anybody relies on it.
+
+Shapes, signs and definiteness of its parts are what its own arithmetic asks of them, so that is run
+once, on a few rows that every kind of model takes. An error, or an answer that is not a number,
+means that the parts do not fit each other.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from mixfold.contracts import Array, Source
+from mixfold.engine.random import seed_from
+from mixfold.engine.sources import open_source
+from mixfold.math.frame import Frame
+
+# what models are asked, as far as they can be
+_QUESTIONS = (
+    "predict", "predict_proba", "predict_log_proba", "score_samples", "transform", "impute",
+    "reconstruct",
+)  # fmt: skip
+# what a model holds that has learned from batches, or goes on from its own parameters
+_BATCHES = ("_schedule", "_moments", "_learned", "_buffer")
+_ROWS = 3
+# attributes of models that were fitted to a target, whose score needs one
+_TARGETS = ("classes_", "_target", "_sets", "_output")
+
+
+def check_answers(estimator: Any) -> None:
+    """Ask a model that was just loaded about a few rows.
+
+    Raises
+    ------
+    ValueError
+        If there is a question that it answers for none of the rows, with what went wrong.
+    """
+    tried = copy.copy(estimator)  # which counts what it has drawn, for example
+    if getattr(tried, "executor", None) == "dask":
+        tried.executor = "threads"
+    with warnings.catch_warnings(), np.errstate(all="ignore"), _same_global_draws():
+        warnings.simplefilter("ignore")
+        _check_parts(tried)
+        for question, ask in _questions(tried):
+            problem = _first_problem(ask, _rows(tried.n_features_in_))
+            if problem is not None:
+                raise ValueError(f"its parts do not fit each other: {question} fails ({problem})")
+
+
+@contextmanager
+def _same_global_draws() -> Iterator[None]:
+    """Leave numpy's global generator, from which draws without a seed come, as it was."""
+    before = np.random.get_state()
+    try:
+        yield
+    finally:
+        np.random.set_state(before)
+
+
+def _questions(estimator: Any) -> Iterator[tuple[str, Callable[[Source], Any]]]:
+    skipped = getattr(estimator, "_not_tried", ())
+    for name in _QUESTIONS:
+        if name not in skipped and hasattr(estimator, name):
+            yield name, getattr(estimator, name)
+    if "sample" not in skipped and hasattr(estimator, "sample"):
+        yield "sample", lambda rows: estimator.sample(_ROWS)
+    if "transform" not in skipped and hasattr(estimator, "inverse_transform"):
+        yield (
+            "inverse_transform",
+            lambda rows: estimator.inverse_transform(estimator.transform(rows)),
+        )
+    if not any(hasattr(estimator, name) for name in _TARGETS) and hasattr(estimator, "score"):
+        yield "score", estimator.score
+    if hasattr(estimator, "flatten"):
+        yield "flatten", lambda rows: estimator.flatten().predict_proba(rows)
+    has_batches = any(getattr(estimator, name, None) is not None for name in _BATCHES)
+    if has_batches and hasattr(estimator, "partial_fit"):
+        yield "partial_fit", lambda rows: _after_batch(estimator, rows)
+
+
+def _check_parts(estimator: Any) -> None:
+    """What the answers do not show: the seed, what a file says, a class for each probability."""
+    estimator._summary()
+    for value in vars(estimator).values():
+        _check_frames(value)
+    if estimator.get_params(deep=False).get("random_state") is not None:
+        seed_from(estimator.random_state)
+    classes = getattr(estimator, "classes_", None)
+    if isinstance(classes, np.ndarray) and len(classes) and hasattr(estimator, "predict_proba"):
+        for rows in _rows(estimator.n_features_in_):
+            try:
+                chances = np.asarray(estimator.predict_proba(rows))
+            except Exception:  # told of below
+                return
+            if chances.ndim == 2 and chances.shape[1] != len(classes):
+                raise ValueError(
+                    f"it knows {len(classes)} classes and has {chances.shape[1]} probabilities"
+                )
+            return
+
+
+def _check_frames(value: Any) -> None:
+    """Refuse a frame of other columns than its parameters: compiled code takes it as it is."""
+    if isinstance(value, list | tuple):
+        for item in value:
+            _check_frames(item)
+    elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        frame, means = parts.get("frame"), parts.get("means", parts.get("centres"))
+        if isinstance(frame, Frame) and isinstance(means, np.ndarray):
+            wanted = means.shape[-1:]
+            if means.ndim != 2 or frame.origin.shape != wanted or frame.scale.shape != wanted:
+                raise ValueError(f"a frame of other columns than the parameters ({wanted})")
+        for part in parts.values():
+            _check_frames(part)
+
+
+def _after_batch(estimator: Any, rows: Source) -> Any:
+    """What the model says after one more batch, of which the model itself knows nothing."""
+    further = copy.deepcopy(estimator)
+    further.partial_fit(rows)
+    ask = next((name for name in _QUESTIONS if hasattr(further, name)), None)
+    return None if ask is None else getattr(further, ask)(rows)
+
+
+def _rows(n_features: int) -> Iterator[Source]:
+    """Rows that models of numbers, counts, codes and bits take: some of these, if not all."""
+    some: Array = np.zeros((_ROWS, n_features))
+    some[0, 0] = 1.0
+    for rows in (some, np.ones((_ROWS, n_features)), np.full((_ROWS, n_features), 0.5)):
+        yield open_source(rows)
+
+
+def _first_problem(ask: Callable[[Source], Any], candidates: Iterator[Source]) -> str | None:
+    """What went wrong first, if no rows are answered for."""
+    first = None
+    for rows in candidates:
+        try:
+            if not _has_nan(ask(rows)):
+                return None
+            problem = "the answer is not a number"
+        except MemoryError:
+            raise
+        except Exception as error:  # whatever wrong shapes lead to, of compiled code as well
+            problem = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        first = problem if first is None else first
+    return first
+
+
+def _has_nan(answer: Any) -> bool:
+    if isinstance(answer, tuple | list):
+        return any(_has_nan(part) for part in answer)
+    if isinstance(answer, dict):
+        return any(_has_nan(part) for part in answer.values())
+    if answer is None or isinstance(answer, str):
+        return False
+    values = np.asarray(answer)
+    return values.dtype.kind == "f" and bool(np.isnan(values).any())

@@ -1,0 +1,87 @@
+"""Codes that never occur are no parameters; columns of rare categories are told of."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mixfold
+from mixfold import CategoricalMixture, Mixture, MixtureSearch
+
+QUICK = {"random_state": 0, "max_iter": 50, "tol": 1e-4}
+
+
+def answers(n=1500, K=6, D=5, codes=6):
+    """Answers of six classes of people to five questions, coded 0 to 5."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(codes, 0.15), size=(K, D))
+    group = rng.integers(K, size=n)
+    return np.stack([[rng.choice(codes, p=p[k, d]) for d in range(D)] for k in group]).astype(float)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_other_codes_for_the_same_answers_change_no_count_and_no_choice():
+    X = answers()
+    odd = X + 1
+    odd[odd[:, 2] == 6, 2] = 999
+    plain = CategoricalMixture(6, **QUICK).fit(X)
+    model = CategoricalMixture(6, **QUICK).fit(odd)
+    assert plain._n_parameters() == 6 * 5 * 5 + 5
+    assert model._n_parameters() == plain._n_parameters()
+    np.testing.assert_allclose(model.bic(), plain.bic(), rtol=1e-6)
+    assert model.probabilities_[2].shape == (6, 1000)
+    sizes = {"n_components": (4, 5, 6, 7), "random_state": 0}
+    searches = [MixtureSearch(CategoricalMixture(**QUICK), **sizes).fit(T) for T in (X, odd)]
+    assert searches[0].best_params_ == searches[1].best_params_ == {"n_components": 6}
+
+
+@pytest.mark.parametrize("inference", ["em", "vb"])
+def test_priors_do_not_spread_over_codes_that_never_occur(inference):
+    X = answers(400, 2, 3, 3)
+    far = X.copy()
+    far[X[:, 0] == 2, 0] = 80
+    settings = {"inference": inference, "prior": "default", **QUICK}
+    plain = Mixture("categorical", 2, **settings).fit(X)
+    model = Mixture("categorical", 2, **settings).fit(far)
+    np.testing.assert_allclose(model.lower_bound_, plain.lower_bound_, atol=1e-3)
+    np.testing.assert_allclose(model.weights_, plain.weights_, atol=1e-2)
+
+
+def test_the_density_of_a_code_that_never_occurred_and_files(tmp_path):
+    X = answers(300, 2, 3, 3)
+    X[X[:, 0] == 1, 0] = 5
+    model = CategoricalMixture(2, **QUICK).fit(X)
+    row = np.array([[3.0, np.nan, np.nan]])  # 3 and 4 did not occur, 5 did
+    np.testing.assert_allclose(model.score_samples(row), np.log(1e-12), atol=1e-3)
+    with pytest.raises(ValueError, match="codes of its 6 categories"):
+        model.score_samples(np.array([[6.0, 0.0, 0.0]]))
+    model.save(tmp_path / "m.mixfold")
+    again = mixfold.load(tmp_path / "m.mixfold")
+    assert again._n_parameters() == model._n_parameters() == 2 * (2 + 2 + 2) + 1
+    assert model.condition([1], [0.0])._n_parameters() == 2 * (2 + 2) + 1
+
+
+def test_categories_that_the_user_numbers_are_all_counted():
+    X = answers(300, 2, 3, 3)
+    model = CategoricalMixture(2, family_options={"n_categories": 5}, **QUICK).fit(X)
+    assert model._n_parameters() == 2 * 3 * 4 + 1
+
+
+def test_mixed_tables_and_streams():
+    X = answers(300, 2, 3, 3)
+    X[:, 1] += 4
+    table = np.column_stack([np.random.default_rng(1).normal(size=300), X])
+    model = Mixture({"diag": [0], "categorical": [1, 2, 3]}, 2, **QUICK).fit(table)
+    assert model._n_parameters() == 2 * (2 + 3 * 2) + 1
+    stream = CategoricalMixture(2, **QUICK).partial_fit(X)  # a later batch may have the others
+    assert stream._n_parameters() == 2 * (2 + 6 + 2) + 1
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_column_of_rare_categories_is_told_of():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 3, 600), rng.integers(10_000, 30_000, 600)]).astype(float)
+    with pytest.warns(UserWarning, match=r"column 1 has [\d,]+ categories, .* leave"):
+        CategoricalMixture(2, random_state=0, max_iter=3, tol=1).fit(X)
+    rare = np.column_stack([X[:, 0], rng.integers(0, 30, 600)])
+    CategoricalMixture(2, random_state=0, max_iter=200, tol=1e-2).fit(rare)  # 20 rows each: fine

@@ -1,0 +1,93 @@
+"""Groups that are the skewness or the tails of one population are told of, with evidence."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mixfold import GaussianMixture, MixtureSearch
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+SIZES = {"n_components": range(1, 6), "random_state": 0}
+
+
+def people(n=1200):
+    """Log-normal incomes and normal ages of one population."""
+    rng = np.random.default_rng(0)
+    return pd.DataFrame({"income": rng.lognormal(10, 0.8, n), "age": rng.normal(45, 12, n)})
+
+
+def search(X, **settings):
+    return MixtureSearch(GaussianMixture(), **SIZES, **settings).fit(X)
+
+
+def test_a_skewed_column_is_named_with_the_change_after_which_one_group_is_enough():
+    X = people()
+    found = search(X)
+    assert found.best_params_["n_components"] > 1
+    (note,) = found.notes_
+    assert "with the logarithm of 'income', one Gaussian has BIC" in note
+    assert note in found.summary()
+    # the evidence is that of the changed table, in the units of the table
+    changed = X.assign(income=np.log(X.income))
+    again = search(changed)
+    assert again.best_params_ == {"n_components": 1}
+    assert again.notes_ == []
+    one, groups = map(float, re.findall(r"BIC ([\d.]+) against ([\d.]+)", note)[0])
+    assert one == pytest.approx(again.best_score_ + 2 * np.log(X.income).sum(), rel=1e-4)
+    assert groups == pytest.approx(found.best_score_, rel=1e-4)
+
+
+def test_missing_entries_weights_and_a_warning():
+    X = people().to_numpy().copy()
+    X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
+    with pytest.warns(UserWarning, match="the logarithm of column 0, one Gaussian"):
+        search(X)
+    weight = np.random.default_rng(2).integers(1, 3, len(X))
+    weighed = MixtureSearch(GaussianMixture(), **SIZES).fit(people(), sample_weight=weight)
+    assert "the logarithm of 'income'" in weighed.notes_[0]
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_heavy_tails_are_told_of(columns):
+    X = np.random.default_rng(3).standard_t(2, size=(1200, columns))
+    found = search(X)
+    assert found.best_params_["n_components"] > 1
+    (note,) = found.notes_
+    assert "heavy tails of one" in note
+    freedom = float(re.findall(r"([\d.]+) degrees of freedom", note)[0])
+    assert 1.6 < freedom < 2.4
+
+
+def test_groups_that_are_groups_are_left_alone():
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(600, 2)) + 6 * rng.integers(0, 3, (600, 1))
+    found = search(X)
+    assert found.best_params_ == {"n_components": 3}
+    assert found.notes_ == []
+    assert search(rng.random((600, 2))).notes_ == []  # neither skewed nor heavy
+
+
+def test_two_skewed_groups_are_two():
+    rng = np.random.default_rng(5)
+    X = np.exp(rng.normal(size=(1200, 2)) * 0.5 + 3 * rng.integers(0, 2, (1200, 1)))
+    found = search(X)
+    assert found.best_params_["n_components"] > 2
+    assert "2 Gaussians have BIC" in found.notes_[0]
+
+
+def test_the_command_and_the_report_say_so(tmp_path, capsys):
+    from mixfold.cli.app import main
+
+    people(600).to_csv(tmp_path / "people.csv", index=False)
+    page = tmp_path / "report.html"
+    try:
+        main(["select", str(tmp_path / "people.csv"), "-k", "1:4", "--seed", "0",
+              "--report", str(page)])  # fmt: skip
+    except SystemExit as end:
+        assert not end.code
+    assert "one Gaussian has BIC" in " ".join(capsys.readouterr().out.split())
+    assert "one Gaussian has BIC" in page.read_text()

@@ -1,0 +1,225 @@
+"""Columns that are constant or that others determine change no answer about the other columns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import mixfold
+from mixfold import (
+    DegenerateWarning,
+    GaussianMixture,
+    Mixture,
+    MixtureClassifier,
+    MixtureOfPPCA,
+    MixtureSearch,
+)
+from mixfold.math.dependent_columns import propose_dependent_columns
+
+KINDS = ["full", "tied", "diag", "spherical"]
+pytestmark = pytest.mark.filterwarnings("ignore::mixfold.DegenerateWarning")
+
+
+def rounded():
+    return np.round(np.random.default_rng(0).normal(size=(200, 3)))
+
+
+def two_groups(n=300):
+    rng = np.random.default_rng(1)
+    return rng.normal(size=(n, 3)) + 6 * rng.integers(0, 2, (n, 1)) * [1, 1, 0]
+
+
+EXTRA = {
+    "constant": lambda X: np.ones(len(X)),
+    "copy": lambda X: X[:, 0],
+    "units": lambda X: 1.8 * X[:, 1] + 32,
+    "sum": lambda X: X[:, 0] + X[:, 1] + X[:, 2],
+}
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return MixtureSearch(GaussianMixture(), n_components=range(1, 7), random_state=0).fit(rounded())
+
+
+@pytest.mark.parametrize("extra", EXTRA)
+def test_a_search_chooses_what_it_chooses_without_the_column(plain, extra):
+    X = rounded()
+    wide = np.column_stack([X, EXTRA[extra](X)])
+    search = MixtureSearch(GaussianMixture(), n_components=range(1, 7), random_state=0).fit(wide)
+    assert plain.best_params_ == {"n_components": 1}
+    assert search.best_params_ == plain.best_params_
+    np.testing.assert_array_equal(search.results_["degenerate"], plain.results_["degenerate"])
+    np.testing.assert_array_equal(search.results_["n_parameters"], plain.results_["n_parameters"])
+    sound = ~plain.results_["degenerate"]
+    np.testing.assert_allclose(
+        search.results_["bic"][sound], plain.results_["bic"][sound], rtol=1e-9
+    )
+    assert any("column 3" in note and "set aside" in note for note in search.notes_)
+    assert "set aside" in search.summary()
+
+
+@pytest.mark.parametrize("extra", EXTRA)
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("missing", [False, True])
+def test_a_fit_is_that_of_the_table_without_the_column(kind, extra, missing):
+    X = two_groups()
+    added = EXTRA[extra](X).copy()
+    if missing:
+        rng = np.random.default_rng(2)
+        X[rng.random(X.shape) < 0.1] = np.nan
+        # where the added column is missing as well, nothing is recovered from it
+        added[np.isnan(X).any(axis=1)] = np.nan
+    before = extra == "copy"  # the first of a pair is kept
+    wide = np.column_stack([added, X] if before else [X, added])
+    own = slice(1, 4) if before else slice(0, 3)
+    plain = GaussianMixture(2, covariance_type=kind, random_state=0).fit(X)
+    with pytest.warns(DegenerateWarning, match="set aside"):
+        model = GaussianMixture(2, covariance_type=kind, random_state=0).fit(wide)
+    assert model.n_features_in_ == 4
+    assert model.means_.shape == (2, 4)
+    assert model._n_parameters() == plain._n_parameters()
+    np.testing.assert_allclose(model.score_samples(wide), plain.score_samples(X), atol=1e-9)
+    np.testing.assert_allclose(model.bic(), plain.bic(), rtol=1e-12)
+    np.testing.assert_allclose(model.means_[:, own], plain.means_, atol=1e-7)
+    if kind == "full":  # the copy has the least variance beside that of what it copies
+        atol = 2e-6 * wide[~np.isnan(wide).any(axis=1)].var(axis=0).max()
+        np.testing.assert_allclose(model.covariances_[:, own, own], plain.covariances_, atol=atol)
+    np.testing.assert_allclose(model.bic(wide), model.bic(), rtol=1e-12)
+    np.testing.assert_array_equal(model.predict(wide), plain.predict(X))
+
+
+@pytest.mark.parametrize("kind", ["full", "diag", "spherical"])
+def test_rows_that_come_out_have_all_columns(kind, tmp_path):
+    X = two_groups()
+    wide = np.column_stack([X, np.full(len(X), 7.0), 2 * X[:, 0] + 1])
+    model = GaussianMixture(2, covariance_type=kind, random_state=0).fit(wide)
+    drawn = model.sample(50)[0]
+    np.testing.assert_array_equal(drawn[:, 3], 7.0)
+    np.testing.assert_allclose(drawn[:, 4], 2 * drawn[:, 0] + 1, atol=1e-12)
+    holes = wide[:5].copy()
+    holes[:, 3] = np.nan
+    holes[:, 0] = np.nan  # what the copy says
+    np.testing.assert_allclose(model.impute(holes), wide[:5], atol=1e-12)
+    np.testing.assert_allclose(model.score_samples(holes), model.score_samples(wide[:5]))
+    holes[:, 4] = np.nan
+    filled = model.impute(holes)
+    np.testing.assert_allclose(filled[:, 4], 2 * filled[:, 0] + 1, atol=1e-12)
+    model.save(tmp_path / "m.mixfold")
+    again = mixfold.load(tmp_path / "m.mixfold")
+    np.testing.assert_array_equal(again.score_samples(wide), model.score_samples(wide))
+    np.testing.assert_array_equal(again.means_, model.means_)
+    given = model.condition(0, 1.5)
+    assert given.n_features_in_ == 4
+    if kind == "full":  # the others follow
+        np.testing.assert_allclose(given.means_[:, 3], 4.0, atol=1e-3)
+
+
+def test_a_row_that_breaks_the_rule_loses_by_the_floor():
+    X = two_groups()
+    wide = np.column_stack([X, 2 * X[:, 0]])
+    model = GaussianMixture(2, reg_covar=1e-4, random_state=0).fit(wide)
+    row = wide[:1].copy()
+    row[0, 3] += 0.01 * wide[:, 3].std()
+    lost = model.score_samples(wide[:1]) - model.score_samples(row)
+    np.testing.assert_allclose(lost, 0.01**2 / (2 * 1e-4), rtol=1e-6)
+    np.testing.assert_allclose(model.predict_proba(row), model.predict_proba(wide[:1]))
+
+
+def test_a_column_that_varies_in_a_single_row_is_kept():
+    X = two_groups(20_000)
+    flag = np.zeros(len(X))
+    flag[12_345] = 1
+    almost = X[:, 0].copy()
+    almost[17] += 1e-3
+    model = GaussianMixture(1, random_state=0).fit(np.column_stack([X, flag, almost]))
+    assert not [e for e in model.events_ if e.kind == "set-aside"]
+    # whether or not the row is in the sample that a fit begins with
+    for seed in range(3):
+        model = GaussianMixture(1, random_state=seed).fit(np.column_stack([X, flag]))
+        assert not [e for e in model.events_ if e.kind == "set-aside"]
+    # rows without weight are absent
+    weight = np.ones(len(X))
+    weight[[17, 12_345]] = 0
+    model.fit(np.column_stack([X, flag, almost]), sample_weight=weight)
+    assert len([e for e in model.events_ if e.kind == "set-aside"]) == 2
+
+
+def test_a_sum_is_kept_where_it_says_something_about_missing_entries():
+    X = two_groups()
+    total = X.sum(axis=1)
+    X[:20, :2] = np.nan  # two terms are missing, and the sum is not
+    model = GaussianMixture(1).fit(np.column_stack([X, total]))
+    assert not [e for e in model.events_ if e.kind == "set-aside"]
+    total[:20] = np.nan
+    model.fit(np.column_stack([X, total]))
+    assert [e for e in model.events_ if e.kind == "set-aside"]
+
+
+def test_a_short_table_is_not_taken_for_a_redundant_one():
+    X = np.random.default_rng(0).normal(size=(8, 7))
+    assert propose_dependent_columns(X, X.min(axis=0), X.max(axis=0)) is None
+    ones = np.ones((9, 2))
+    assert propose_dependent_columns(ones, ones[0], ones[0]) is None
+
+
+def test_other_rows_are_looked_at_anew_and_a_warm_start_is_dropped():
+    X = two_groups()
+    wide = np.column_stack([X, np.ones(len(X))])
+    model = GaussianMixture(2, random_state=0, warm_start=True).fit(wide)
+    varied = wide.copy()
+    varied[:, 3] = np.random.default_rng(3).normal(size=len(X))
+    model.fit(varied)
+    plain = GaussianMixture(2, random_state=0).fit(varied)
+    np.testing.assert_allclose(model.lower_bound_, plain.lower_bound_, rtol=1e-9)
+    assert not model.events_
+
+
+def test_sparse_rows_and_streams():
+    X = np.abs(two_groups())
+    wide = np.column_stack([X, np.zeros(len(X)), X[:, 2]])
+    dense = GaussianMixture(2, covariance_type="diag", random_state=0).fit(wide)
+    model = GaussianMixture(2, covariance_type="diag", random_state=0).fit(sparse.csr_array(wide))
+    np.testing.assert_allclose(model.means_, dense.means_, atol=1e-6)
+    np.testing.assert_allclose(
+        model.score_samples(sparse.csr_array(wide)), dense.score_samples(wide), atol=1e-6
+    )
+    # a batch says nothing about the next
+    stream = GaussianMixture(2, random_state=0).partial_fit(wide)
+    assert stream._params.components.n_features == 5
+
+
+def test_the_general_mixture_sets_the_same_columns_aside():
+    X = two_groups()
+    wide = np.column_stack([X, np.ones(len(X))])
+    model = Mixture("full", 2, random_state=0).fit(wide)
+    plain = Mixture("full", 2, random_state=0).fit(X)
+    np.testing.assert_allclose(model.bic(), plain.bic(), rtol=1e-12)
+    assert model.means_.shape == (2, 4)
+    assert model.covariances_.shape == (2, 4, 4)
+
+
+def test_classes_are_compared_on_all_columns():
+    """What is constant in one class tells it from another."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(200, 2))
+    y = np.repeat([0, 1], 100)
+    X[y == 0, 1] = 0.0
+    model = MixtureClassifier(GaussianMixture()).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), y)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_search_in_which_nothing_can_be_compared_says_so():
+    X = rounded()[:, :2]
+    wide = np.column_stack([X, X[:, 0], np.ones(len(X))])
+    search = MixtureSearch(
+        mixfold.MixtureOfFactorAnalyzers(n_factors=1), n_components=[1, 2], random_state=0
+    ).fit(wide)
+    assert any("at its floor" in note and "leave them out" in note for note in search.notes_)
+    assert any("column 2 is a copy of column 0" in note for note in search.notes_)
+    search = MixtureSearch(MixtureOfPPCA(n_factors=1), n_components=[1, 2], random_state=0)
+    assert any("column 3 is 1, in all rows" in note for note in search.fit(wide).notes_)
+    fine = MixtureSearch(MixtureOfPPCA(n_factors=1), n_components=[1], random_state=0)
+    assert fine.fit(two_groups()).notes_ == []

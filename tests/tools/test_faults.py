@@ -1,0 +1,102 @@
+"""Slices of the harness of faults, with fixed seeds: no crash, no hang, no wrong answer."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from mixfold.catalogue import ENTRIES  # noqa: E402
+from tools.faults import files, inputs, tables  # noqa: E402
+from tools.faults.__main__ import WHAT  # noqa: E402
+from tools.faults.settings import ESTIMATORS, FAMILIES  # noqa: E402
+
+# What may not occur. Warnings of numpy and errors of the climb are listed by the harness, too.
+WRONG_INPUTS = ("crash", "hang", "dead", "bad answer", "accidental error", "harness",
+                "input changed", "error state changed")  # fmt: skip
+WRONG_FILES = ("late crash", "NaN answers", "load crash", "event", "memory", "hang", "dead")
+
+
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("FAULTS_SCRATCH", str(tmp_path))
+    monkeypatch.chdir(ROOT)
+    return tmp_path
+
+
+def test_every_estimator_has_brief_settings() -> None:
+    assert set(ENTRIES) | {"MixtureSearch"} == set(ESTIMATORS)
+    rng = np.random.default_rng(0)
+    import mixfold
+
+    for name, (_, _, draw) in ESTIMATORS.items():
+        getattr(mixfold, name)(**draw(rng))
+
+
+def test_every_family_is_drawn() -> None:
+    from mixfold.estimators.mixtures import family_choice
+
+    assert set(FAMILIES) >= set(family_choice.FAMILIES)
+
+
+def test_a_case_is_a_function_of_its_seed() -> None:
+    one, other = (tables.table(np.random.default_rng([3, 4]), {"warp", "holes"}) for _ in range(2))
+    np.testing.assert_array_equal(one[0], other[0])
+    assert one[1] == other[1]
+
+
+def test_an_error_on_purpose_is_told_from_an_accident() -> None:
+    import mixfold
+
+    def error_of(*given: object) -> Exception:
+        with pytest.raises((ValueError, TypeError, AttributeError)) as caught:
+            mixfold.GaussianMixture(2).fit(*given)
+        return caught.value
+
+    assert inputs.is_on_purpose(error_of(np.full((3, 2), np.inf)))
+    with pytest.raises(ValueError) as caught:
+        np.zeros(3) + np.zeros(4)
+    assert not inputs.is_on_purpose(caught.value)
+
+
+def test_the_command_lists_what_there_is() -> None:
+    words = [sys.executable, "-m", "tools.faults"]
+    said = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, check=True).stdout
+    assert all(name in said for name in WHAT)
+    assert all((ROOT / "tools" / "faults" / f"{name}.py").exists() for name in WHAT)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_odd_tables_and_settings(scratch: Path) -> None:
+    tally = inputs.campaign(600, 1906, list(ESTIMATORS), str(scratch / "findings.jsonl"))
+    wrong = {kind: n for kind, n in tally.kinds.items() if kind in WRONG_INPUTS}
+    assert not wrong, tally.table()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_hostile_files(scratch: Path) -> None:
+    home = files.scratch_folder("hostile")
+    files.make_files(home)
+    tally = files.campaign(500, 1906, str(scratch / "findings.jsonl"), 0, [])
+    wrong = {kind: n for kind, n in tally.kinds.items() if kind in WRONG_FILES}
+    assert not wrong, tally.table()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_odd_commands(scratch: Path) -> None:
+    words = [sys.executable, "-m", "tools.faults", "commands", "--groups", "inputs,models,outputs"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, env=environment)
+    bad = [line for line in done.stdout.splitlines() if line.startswith("BAD")]
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert not bad, "\n".join(bad)

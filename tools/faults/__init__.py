@@ -1,0 +1,1 @@
+"""The library under odd input, hostile files, kills, full disks and load; see README.md."""

@@ -1,0 +1,341 @@
+"""kill -9 in the middle of fits with a checkpoint, again and again; the end must be the same bits.
+
+python -m tools.faults kills [--kills 20] [--only GaussianMixture,RBM] [--seed 0]
+python -m tools.faults kills --saving [--kills 40]  # while a model is saved: old or new
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tools.faults.files import parse
+from tools.faults.running import child_environment, python, scratch_folder
+
+
+def fits() -> Any:
+    """Fits of a few seconds, by name."""
+    import mixfold as m
+
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20000, 8)) + 1.2 * rng.integers(0, 5, (20000, 1)) * rng.normal(size=8)
+    holes = X.copy()
+    holes[rng.random(X.shape) < 0.1] = np.nan
+    y = (X[:, 0] + rng.normal(size=len(X)) > 1).astype(int)
+    bits = (X > 1).astype(float)
+    counts = rng.poisson(
+        rng.gamma(0.3, 3.0, (2500, 1)) * rng.dirichlet(np.full(300, 0.1), 2500) * 60
+    ).astype(float)
+    never = dict(tol=0.0, random_state=0)
+    return {
+        "GaussianMixture": (
+            lambda p: m.GaussianMixture(12, max_iter=250, n_init=2, checkpoint=p, **never),
+            X,
+            None,
+        ),
+        "GaussianMixture-NaN": (
+            lambda p: m.GaussianMixture(4, max_iter=25, checkpoint=p, **never),
+            holes[:8000],
+            None,
+        ),
+        "KMeans": (lambda p: m.KMeans(200, max_iter=400, n_init=3, checkpoint=p, **never), X, None),
+        "BayesianGaussianMixture": (
+            lambda p: m.BayesianGaussianMixture(15, max_iter=150, checkpoint=p, **never),
+            X,
+            None,
+        ),
+        "Mixture-memoised": (
+            lambda p: m.Mixture(
+                "diag", 15, inference="vb", batch_size=2000, max_iter=60, checkpoint=p, **never
+            ),
+            X,
+            None,
+        ),
+        "Mixture-gibbs": (
+            lambda p: m.Mixture(
+                "diag",
+                6,
+                inference="gibbs",
+                n_chains=2,
+                n_draws=80,
+                burn_in=40,
+                random_state=0,
+                checkpoint=p,
+            ),
+            X,
+            None,
+        ),
+        "Mixture-collapsed": (
+            lambda p: m.Mixture(
+                "diag",
+                6,
+                inference="collapsed",
+                n_chains=1,
+                n_draws=20,
+                burn_in=10,
+                random_state=0,
+                checkpoint=p,
+            ),
+            X[:3000],
+            None,
+        ),
+        "FactorAnalysis": (
+            lambda p: m.FactorAnalysis(3, max_iter=150, checkpoint=p, **never),
+            holes,
+            None,
+        ),
+        "PPCA": (lambda p: m.PPCA(3, max_iter=120, checkpoint=p, **never), holes, None),
+        "MixtureOfFactorAnalyzers": (
+            lambda p: m.MixtureOfFactorAnalyzers(6, 2, max_iter=120, checkpoint=p, **never),
+            X,
+            None,
+        ),
+        "MixtureOfPPCA": (
+            lambda p: m.MixtureOfPPCA(6, 2, max_iter=120, checkpoint=p, **never),
+            X,
+            None,
+        ),
+        "GaussianPCP": (
+            lambda p: m.GaussianPCP(10, 3, max_iter=200, checkpoint=p, **never),
+            X,
+            None,
+        ),
+        "SupervisedPPCA": (
+            lambda p: m.SupervisedPPCA(2, solver="em", max_iter=300, checkpoint=p, **never),
+            X,
+            y,
+        ),
+        "SupervisedMixtureOfPPCA": (
+            lambda p: m.SupervisedMixtureOfPPCA(4, 2, max_iter=100, checkpoint=p, **never),
+            X,
+            y,
+        ),
+        "MixtureOfFactorModels": (
+            lambda p: m.MixtureOfFactorModels(3, 2, max_iter=100, checkpoint=p, **never),
+            X,
+            y,
+        ),
+        "MLiT": (lambda p: m.MLiT(4, 3, max_iter=150, checkpoint=p, **never), X, None),
+        "LatentDirichletAllocation": (
+            lambda p: m.LatentDirichletAllocation(10, max_iter=60, checkpoint=p, **never),
+            counts,
+            None,
+        ),
+        "LDA-online": (
+            lambda p: m.LatentDirichletAllocation(
+                10, learning_method="online", batch_size=64, max_iter=30, checkpoint=p, **never
+            ),
+            counts,
+            None,
+        ),
+        "PLSI": (lambda p: m.PLSI(10, max_iter=60, checkpoint=p, **never), counts, None),
+        "PCP": (lambda p: m.PCP(8, 15, max_iter=40, checkpoint=p, **never), counts, None),
+        "MatrixFactorization": (
+            lambda p: m.MatrixFactorization(6, max_iter=60, checkpoint=p, **never),
+            X[:4000],
+            y[:4000],
+        ),
+        "DeepFactorNetwork": (
+            lambda p: m.DeepFactorNetwork(
+                (6, 4), max_iter=40, max_epochs=15, checkpoint=p, random_state=0
+            ),
+            X[:4000],
+            y[:4000],
+        ),
+        "RBM": (lambda p: m.RBM(64, max_epochs=40, random_state=0, checkpoint=p), bits, None),
+        "DeepBeliefNetwork": (
+            lambda p: m.DeepBeliefNetwork(
+                (32, 32), max_epochs=8, fine_tune_epochs=8, random_state=0, checkpoint=p
+            ),
+            bits[:8000],
+            y[:8000],
+        ),
+    }
+
+
+def child(name: str, checkpoint: str, out: str) -> None:
+    warnings.simplefilter("ignore")
+    make, X, y = fits()[name]
+    model = make(checkpoint)
+    print("fitting", flush=True)
+    began = time.monotonic()
+    model.fit(X, y) if y is not None else model.fit(X)
+    print(f"fitted {time.monotonic() - began:.2f}", flush=True)
+    model.save(out)
+
+
+def start(name: str, checkpoint: Path, out: Path) -> subprocess.Popen:
+    process = subprocess.Popen(
+        [python(), "-m", "tools.faults", "kills", "--child", name, str(checkpoint), str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=child_environment(),
+    )
+    process.stdout.readline()
+    return process
+
+
+def state(path: Path) -> Any:
+    """What a model file holds, save the time that it took."""
+    _, document, tensors = parse(path.read_bytes())
+    return {name: (*tuple(map(str, t[:2])), t[2]) for name, t in tensors.items()}, document["tree"][
+        "state"
+    ]
+
+
+def differences(a: Path, b: Path) -> list[str]:
+    (ta, sa), (tb, sb) = state(a), state(b)
+    wrong = [name for name in sorted(set(ta) | set(tb)) if ta.get(name) != tb.get(name)]
+    return wrong + [
+        key for key in sorted(set(sa) | set(sb)) if sa.get(key) != sb.get(key) and key not in wrong
+    ]
+
+
+def murders(name: str, kills: int, rng: random.Random) -> str:
+    home = scratch_folder("crash")
+    checkpoint, whole, pieces = (
+        home / f"{name}.ckpt",
+        home / f"{name}.whole",
+        home / f"{name}.pieces",
+    )
+    for path in (checkpoint, whole, pieces):
+        path.unlink(missing_ok=True)
+    process, began, first = start(name, checkpoint, whole), time.monotonic(), None
+    while process.poll() is None:
+        if first is None and checkpoint.exists():
+            first = time.monotonic() - began
+        time.sleep(0.01)
+    out, errors = process.communicate()
+    if process.returncode:
+        return f"{name}: could not be fitted: {errors.strip().splitlines()[-1][:150]}"
+    seconds = float(out.split()[-1])
+    if first is None:
+        return f"{name}: fit of {seconds:.1f} s wrote no checkpoint at all"
+    done = runs = resumed = 0
+    wrong: list[str] = []
+    began = time.monotonic()
+    while done < kills and time.monotonic() - began < 60 + 6 * kills * max(1.0, seconds):
+        process = start(name, checkpoint, pieces)
+        resumed += checkpoint.exists()
+        if _alive_after(process, checkpoint, rng, seconds):
+            process.kill()
+            process.communicate()
+            done += 1
+            if done < kills:
+                continue
+            process = start(name, checkpoint, pieces)  # and now to the end
+            resumed += checkpoint.exists()
+        _, errors = process.communicate()
+        runs += 1
+        if process.returncode:
+            wrong.append(errors.strip().splitlines()[-1][:200])
+            checkpoint.unlink(missing_ok=True)
+        else:
+            wrong += differences(whole, pieces)
+        left = [
+            p.name
+            for p in home.iterdir()
+            if p.name.startswith(f".{name}.") and p.name.endswith(".tmp")
+        ]
+    verdict = "same bits" if not wrong else f"DIFFERENT: {sorted(set(wrong))[:4]}"
+    return (
+        f"{name}: fit of {seconds:.1f} s (first checkpoint after {first:.1f} s), {done} kills, {resumed} resumed, {runs} ends, {verdict}"  # noqa: E501
+        f"{f', {len(left)} temporary files left' if left else ''}"
+    )
+
+
+def _alive_after(process: Any, checkpoint: Path, rng: random.Random, seconds: float) -> bool:
+    """Wait for some writes of the checkpoint and a moment (or just for a while); False if it has ended."""  # noqa: E501
+    patience = time.monotonic() + 20 * max(1.0, seconds)
+    writes, seen = (rng.randint(1, 3), None) if rng.random() < 0.8 else (0, None)
+    while writes and process.poll() is None and time.monotonic() < patience:
+        now = checkpoint.stat().st_mtime_ns if checkpoint.exists() else None
+        if now is not None and now != seen:
+            seen, writes = now, writes - 1
+        time.sleep(0.005)
+    try:
+        process.wait(rng.uniform(0.0, 0.45))
+    except subprocess.TimeoutExpired:
+        return True
+    return False
+
+
+def saving(kills: int, rng: random.Random) -> None:
+    """Kill a process that saves two models in turn to one path."""
+    home = scratch_folder("saving")
+    path = home / "m.mixfold"
+    path.unlink(missing_ok=True)
+    code = (
+        "import sys, numpy as np, mixfold, warnings; warnings.simplefilter('ignore')\n"
+        "from mixfold import store\n"
+        "big = [store.container if False else np.full((400000, 4), v) for v in (1.0, 2.0)]\n"
+        "print('ready', flush=True)\n"
+        "i = 0\n"
+        "while True:\n"
+        "    store.write(sys.argv[1], 'example', {'a': big[i % 2], 'v': float(i % 2 + 1)}); i += 1\n"  # noqa: E501
+    )
+    check = (
+        "import sys, numpy as np; from mixfold import store\nfor line in sys.stdin:\n"
+        "    t = store.read(line.strip()); assert (t['a'] == t['v']).all() and t['a'].shape == (400000, 4); print('whole', flush=True)\n"  # noqa: E501
+    )
+    checker = subprocess.Popen(
+        [python(), "-c", check],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=child_environment(),
+    )
+    whole = 0
+    for _ in range(kills):
+        process = subprocess.Popen(
+            [python(), "-c", code, str(path)],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=child_environment(),
+        )
+        process.stdout.readline()
+        time.sleep(0.3 + rng.uniform(0, 0.5))
+        process.kill()
+        process.wait()
+        checker.stdin.write(f"{path}\n")
+        checker.stdin.flush()
+        whole += checker.stdout.readline().strip() == "whole"
+    checker.stdin.close()
+    checker.wait()
+    left = sorted(p.name for p in home.iterdir() if p.name.endswith(".tmp"))
+    size = sum((home / name).stat().st_size for name in left)
+    print(
+        f"{kills} kills while saving: {whole} whole files; {len(left)} temporary files left ({size / 1e6:.0f} MB)"  # noqa: E501
+    )
+
+
+def main() -> None:
+    if len(sys.argv) > 1 and sys.argv[1] == "--child":
+        return child(*sys.argv[2:5])
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--saving", action="store_true")
+    options = parser.parse_args()
+    rng = random.Random(options.seed)
+    if options.saving:
+        return saving(options.kills, rng)
+    for name in options.only.split(",") if options.only else list(fits()):
+        print(murders(name, options.kills, rng), flush=True)
+    return None
+
+
+if __name__ == "__main__":
+    main()
