@@ -131,11 +131,14 @@ def test_scheduler_is_the_cluster_to_use(run: Run, example: Example, tmp_path: P
 def test_a_scheduler_that_does_not_answer_is_an_error(
     run: Run, example: Example, tmp_path: Path
 ) -> None:
+    dask = pytest.importorskip("dask", reason="needs Dask: pip install 'mixfold[dask]'")
+    default = dask.config.get("scheduler", None)
     words = ["-k", 2, "--out", tmp_path / "m", "--scheduler"]
     outcome = run("fit", example.parquet, *words, "tcp://127.0.0.1:9")
     check(outcome, 1, "tcp://127.0.0.1:9", "--scheduler")
     check(run("fit", example.parquet, *words, "nowhere at all"), 1, "--scheduler")
     check(run("fit", example.parquet, *words, "x", "--set", "executor=threads"), 2, "--scheduler")
+    assert dask.config.get("scheduler", None) == default  # other computations go on as before
 
 
 def test_a_model_that_was_fitted_on_a_cluster_is_applied_without_one(

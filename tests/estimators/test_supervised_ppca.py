@@ -434,7 +434,10 @@ def test_classes_that_are_two_clusters_each() -> None:
 
 @pytest.mark.parametrize(
     "model",
-    [SupervisedPPCA(1, output_noise=0.5), SupervisedMixtureOfPPCA(2, 1, max_iter=5)],
+    [
+        SupervisedPPCA(1, output_noise=0.5),
+        SupervisedMixtureOfPPCA(2, 1, max_iter=5, random_state=0),
+    ],
     ids=lambda model: type(model).__name__,
 )
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

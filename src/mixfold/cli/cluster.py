@@ -66,6 +66,7 @@ def use_threads(model: Any) -> None:
 
 def _client(scheduler: str | None) -> contextlib.AbstractContextManager[Any]:
     try:
+        import dask
         from distributed import Client
     except ImportError as error:
         raise ImportError(
@@ -73,9 +74,12 @@ def _client(scheduler: str | None) -> contextlib.AbstractContextManager[Any]:
         ) from error
     if scheduler is None:
         return Client(dashboard_address=None, set_as_default=True)
+    default = dask.config.get("scheduler", None)
     try:
         return Client(scheduler, timeout=_SECONDS, set_as_default=True)
     except (OSError, ValueError, TypeError) as error:
+        # A client that cannot connect has already made itself the scheduler of all of Dask.
+        dask.config.set(scheduler=default)
         raise ValueError(
             f"--scheduler: no Dask scheduler answers at {scheduler!r} ({error}). Start one with "
             "'dask scheduler' and give the address that it prints, as tcp://host:8786"
