@@ -33,12 +33,19 @@ import numpy as np
 from scipy import sparse
 
 from tools.faults.running import Tally, Worker, limit_memory, peak_megabytes, python, scratch_folder
-from tools.faults.settings import ESTIMATORS
+from tools.faults.settings import ESTIMATORS, draw_settings
 from tools.faults.tables import draw_odd_setting, draw_oddities, labels, pick, table, weights
 
 LIMIT = 6 * 2**30
-NOTED = ("ConvergenceWarning", "DegenerateWarning", "UserWarning", "DataConversionWarning")
+NOTED = (
+    "ConvergenceWarning",
+    "DegenerateWarning",
+    "UnitsWarning",
+    "UserWarning",
+    "DataConversionWarning",
+)
 FRAMES = re.compile(r"mixfold/(?!.*faults)")
+LEARNING = ("fit", "partial_fit", "second fit", "second partial_fit")
 
 
 class Bad(Exception):
@@ -60,11 +67,11 @@ def run_case(seed: int, name: str, case: int) -> dict:
     import mixfold
 
     rng = np.random.default_rng([seed, zlib.crc32(name.encode()), case])
-    values, supervised, draw = ESTIMATORS[name]
+    values, supervised, _ = ESTIMATORS[name]
     odd = draw_oddities(rng)
     X, about = table(rng, odd, values)
     n = about["shape"][0] if about["shape"][0] else rows_of(X)
-    settings = draw(rng)
+    settings = draw_settings(rng, name, getattr(mixfold, name)().get_params(deep=False))
     estimator = getattr(mixfold, name)(**settings)
     about["settings"] = {k: repr(v)[:60] for k, v in settings.items() if k != "random_state"}
     if "setting" in odd:
@@ -134,9 +141,9 @@ def attempt(
             ) and "random_state" not in about.get("odd", ""):
                 raise Bad("the fit used numpy's global random numbers")
             bad_attributes(estimator)
-            if about["call"] == "partial_fit" and rng.random() < 0.5:
-                stage = "second partial_fit"
-                estimator.partial_fit(X, y, **sides)
+            stage = draw_second_call(rng, estimator, about)
+            if stage:
+                getattr(estimator, stage.removeprefix("second "))(X, y, **sides)
                 bad_attributes(estimator)
             own = "sample_weight" not in sides  # rows of weight zero may be impossible
             for stage, call in questions(estimator, X, y, rng, weighed=not own):  # noqa: B007
@@ -152,7 +159,7 @@ def attempt(
         kind = "refused" if is_on_purpose(error) else "accidental error"
         if kind == "accidental error" and about["container"] == "not a table":
             kind = "refused, words of numpy"
-        if stage not in ("fit", "partial_fit", "second partial_fit") and kind == "refused":
+        if stage not in LEARNING and kind == "refused":
             kind = "refused later"
         return {
             "kind": kind,
@@ -162,6 +169,15 @@ def attempt(
         }
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
         return {"kind": "refused", "signature": describe_error(error), "stage": stage}
+    except AttributeError as error:  # as scikit-learn says that a method is not there
+        kind = "refused later" if is_on_purpose(error) else "crash"
+        return {
+            "kind": kind,
+            "signature": describe_error(error),
+            "stage": stage,
+            "message": str(error)[:300],
+            "trace": traceback.format_exc()[-1500:],
+        }
     except FloatingPointError as error:
         kind = "FloatingPointError on purpose" if is_on_purpose(error) else "crash"
         return {
@@ -182,12 +198,27 @@ def attempt(
     return {"kind": "ok"}
 
 
+def draw_second_call(rng: np.random.Generator, estimator: Any, about: Any) -> str:
+    """Whether the estimator learns from the same rows again, and how: "" for no second call."""
+    again = "warm_start" in about["settings"] or about["call"] == "partial_fit"
+    if rng.random() > (0.5 if again else 0.05):
+        return ""
+    streams = hasattr(estimator, "partial_fit")
+    first = about["call"] == "partial_fit"
+    about["second"] = (
+        pick(rng, ("second fit", "second partial_fit"), (1, 4) if first else (4, 1))
+        if streams
+        else "second fit"
+    )
+    return about["second"]
+
+
 # ------------------------------------------------------------------ promises
 
 
-def bad_attributes(estimator: Any) -> Any:
+def bad_attributes(estimator: Any, but: Any = ()) -> Any:
     for name, value in vars(estimator).items():
-        if name.endswith("_") and not name.startswith("_"):
+        if name.endswith("_") and not name.startswith("_") and name not in but:
             for array in leaves(value):
                 if array.dtype.kind == "f" and np.isnan(array).any():
                     raise Bad(f"NaN in {name}")
@@ -330,6 +361,7 @@ def questions(
             yield name, lambda name=name: finite(getattr(estimator, name)(X), name)
     if hasattr(estimator, "impute"):
         yield "impute", impute
+    yield from rarer_questions(estimator, X, y, rng, own)
     if not own:
         return
     if hasattr(estimator, "sample") and rng.random() < 0.5:
@@ -337,12 +369,134 @@ def questions(
     for name in ("bic", "aic"):
         if hasattr(estimator, name) and rng.random() < 0.3:
             sides = (X, y) if type(estimator).__name__ == "MixtureOfFactorModels" else (X,)
+            more = {}
+            if "n_effective" in inspect.signature(getattr(estimator, name)).parameters:
+                more["n_effective"] = pick(rng, (None, None, 5.0, 1e9, 0.5, float("nan"), "all"))
             yield (
                 name,
-                lambda name=name, sides=sides: finite(getattr(estimator, name)(*sides), name),
+                lambda name=name, sides=sides, more=more: finite(
+                    getattr(estimator, name)(*sides, **more), name
+                ),
             )
     if hasattr(estimator, "save") and rng.random() < 0.1:
         yield "save", files
+
+
+# Each is asked of few cases: together they would take most of the time.
+SHARE = 0.12
+
+
+def rarer_questions(estimator: Any, X: Any, y: Any, rng: np.random.Generator, own: bool) -> Any:
+    """Every other method, each of them in some cases, with what its answer must be."""
+
+    def no_nan(value: Any, what: str, low: float = -np.inf, high: float = np.inf) -> Any:
+        for array in leaves(value if isinstance(value, tuple | list) else (np.asarray(value),)):
+            if array.dtype.kind == "f" and np.isnan(array).any():
+                raise Bad(f"{what} has NaN")
+            if array.size and (array.min() < low or array.max() > high):
+                raise Bad(f"{what} out of range")
+        return value
+
+    def there_and_back() -> None:
+        codes = estimator.transform(X)
+        back = np.asarray(estimator.inverse_transform(codes))
+        if not np.isfinite(back).all():
+            raise Bad("inverse_transform is not finite")
+
+    def cells() -> None:
+        if isinstance(X, np.ndarray) and X.dtype.kind == "f" and X.size < 400:
+            found = estimator.oddness(X, by="cell", n_draws=60)
+            if not np.array_equal(np.isnan(found), np.isnan(X)):
+                raise Bad("oddness by cell is NaN elsewhere than X")
+            no_nan(np.nan_to_num(found), "oddness by cell", 0.0, 1.0)
+
+    def condition() -> None:
+        d = int(estimator.n_features_in_)
+        columns = rng.choice(d, int(rng.integers(1, d + 1)), replace=False).tolist()
+        value = pick(rng, (0.0, 1.0, 2.0, 1e6, float("nan"), "x"))
+        part = estimator.condition(columns, [value] * len(columns))
+        bad_attributes(part, but=("lower_bound_",))  # no rows were fitted: documented as NaN
+        no_nan(part.sample(2)[0], "sample of condition")
+
+    def copies() -> None:
+        import copy
+        import pickle
+
+        from sklearn.base import clone
+
+        clone(estimator)
+        copy.deepcopy(estimator)
+        again = pickle.loads(pickle.dumps(estimator))
+        ask = next(m for m in ("score_samples", "transform", "predict") if hasattr(estimator, m))
+        a, b = (np.asarray(getattr(one, ask)(X)) for one in (estimator, again))
+        if a.dtype.kind == "f" and not np.array_equal(a, b, equal_nan=True):
+            raise Bad("a pickled model answers otherwise")
+
+    def report() -> None:
+        with contextlib.redirect_stderr(io.StringIO()):
+            path = os.path.join(tempfile.mkdtemp(dir=os.getcwd()), "r.html")
+            estimator.report(X, y, path=path)
+        if not os.path.exists(path):
+            raise Bad("report wrote no page")
+
+    def write_classes(call: Any) -> Any:
+        classes = getattr(estimator, "classes_", None)
+        if classes is None or not len(classes):
+            return None
+        return call(classes[0])
+
+    rows = {
+        "predict_log_proba": lambda: no_nan(
+            estimator.predict_log_proba(X), "predict_log_proba", high=1e-6
+        ),
+        "decision_function": lambda: no_nan(estimator.decision_function(X), "decision_function"),
+        "oddness": lambda: no_nan(estimator.oddness(X, n_draws=60), "oddness", 0.0, 1.0),
+        "oddness by cell": cells,
+        "inverse_transform": there_and_back,
+        "predict_component": lambda: no_nan(estimator.predict_component(X), "component", 0),
+        "predict_component_proba": lambda: no_nan(
+            estimator.predict_component_proba(X), "component", 0, 1 + 1e-9
+        ),
+        "predict_leaf": lambda: no_nan(estimator.predict_leaf(X), "leaf", 0),
+        "is_novel": lambda: estimator.is_novel(X),
+        "staged_predict": lambda: estimator.staged_predict(X),
+        "staged_score_samples": lambda: no_nan(estimator.staged_score_samples(X), "staged"),
+        "codes": lambda: no_nan(estimator.codes(X), "codes"),
+        "sparsity": lambda: estimator.sparsity(X),
+        "reconstruction_error": lambda: no_nan(estimator.reconstruction_error(X), "error", -1e-6),
+        "free_energy": lambda: no_nan(estimator.free_energy(X), "free_energy"),
+        "gibbs": lambda: no_nan(estimator.gibbs(X, random_state=0), "gibbs"),
+        "perplexity": lambda: no_nan(estimator.perplexity(X), "perplexity", 0.0),
+    }
+    rarely = {
+        "impute a draw": lambda: no_nan(
+            estimator.impute(X, method="draw", random_state=0), "impute"
+        ),
+        "icl": lambda: no_nan(estimator.icl(X), "icl"),
+        "condition": condition,
+        "flatten": lambda: bad_attributes(estimator.flatten()),
+        "get_covariance": lambda: no_nan(estimator.get_covariance(), "get_covariance"),
+        "get_precision": lambda: no_nan(estimator.get_precision(), "get_precision"),
+        "posterior_similarity": lambda: no_nan(
+            estimator.posterior_similarity(), "similarity", 0, 1 + 1e-9
+        ),
+        "top_words": lambda: estimator.top_words(3),
+        "to_pyldavis": lambda: estimator.to_pyldavis(X),
+        "prototypes": lambda: no_nan(estimator.prototypes(), "prototypes"),
+        "generate": lambda: write_classes(
+            lambda label: no_nan(estimator.generate(label, 2, random_state=0), "generate")
+        ),
+        "risks": lambda: no_nan(list(estimator.risks(X, y).values()), "risks"),
+        "summary": lambda: estimator.summary(),
+        "to_frame": lambda: estimator.to_frame(),
+        "save copies": copies,
+        "report": report,
+    }
+    share = {"report": 0.01, "oddness": 0.3, "save copies": 0.05}
+    for name, call in {**rows, **(rarely if own else {})}.items():
+        method = name.split(" ")[0]
+        if hasattr(estimator, method) and rng.random() < share.get(name, SHARE):
+            yield name, call
 
 
 def multilabel(estimator: Any) -> Any:

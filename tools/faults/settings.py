@@ -84,6 +84,8 @@ def _search(rng: np.random.Generator) -> Any:
             mixfold.GaussianMixture(max_iter=5),
             mixfold.PPCA(max_iter=5),
             mixfold.Mixture("poisson", max_iter=5),
+            mixfold.Mixture("negative-binomial", max_iter=5),
+            mixfold.MixtureOfPPCA(max_iter=5),
             None,
             mixfold.KMeans(max_iter=5),
         ),
@@ -92,12 +94,15 @@ def _search(rng: np.random.Generator) -> Any:
         estimator=estimator,
         n_components=pick(rng, (range(1, 3), [1, 2], 2, None)),
         random_state=0,
-        criterion=pick(rng, ("bic", "aic", "icl", "bic")),
+        criterion=pick(rng, ("bic", "aic", "icl", "bic", "held-out", "bound")),
         n_jobs=1,
     )
 
 
 def _classifier(rng: np.random.Generator) -> Any:
+    from sklearn.mixture import GaussianMixture as GaussianMixtureOfSklearn
+    from sklearn.neighbors import KernelDensity
+
     import mixfold
 
     estimator = pick(
@@ -109,6 +114,11 @@ def _classifier(rng: np.random.Generator) -> Any:
             mixfold.Mixture("poisson", 2, max_iter=5),
             mixfold.FactorAnalysis(1, max_iter=5),
             mixfold.MixtureOfPPCA(2, max_iter=5),
+            mixfold.CategoricalMixture(2, max_iter=5),
+            mixfold.BernoulliMixture(2, max_iter=5),
+            mixfold.Mixture("negative-binomial", 2, max_iter=5),
+            GaussianMixtureOfSklearn(2, max_iter=5),
+            KernelDensity(),
         ),
     )
     return dict(
@@ -220,7 +230,7 @@ ESTIMATORS = {
             n_components=pick(r, (1, 2)),
             inference=pick(r, ("vb", "em")),
             max_iter=8,
-            update=pick(r, ("procrustes", "procrustes")),
+            update=pick(r, ("procrustes", "regress")),
             random_state=0,
         ),
     ),
@@ -362,3 +372,145 @@ ESTIMATORS = {
     ),
     "MixtureSearch": (None, False, _search),
 }
+
+
+# Parameters that the rows above leave at their defaults: at times some of them are drawn, too. A key is a
+# parameter, or "Estimator.parameter" where an estimator has values of its own.
+RARER = {
+    "acceleration": ("auto", None, "squarem"),
+    "allow_degenerate": (True,),
+    "alpha": (1e-3, 10.0),
+    "balance": (True, False),
+    "batch_size": (1, 5, 1000),
+    "beta": (0.1,),
+    "cache_size": (0, 1),
+    "center": (True, False),
+    "checkpoint": ("fit.checkpoint",),
+    "classify_from": ("data", "latent"),
+    "cluster_topic_prior": (0.1, "learn"),
+    "codebook_norm": (1.0,),
+    "coding": ("contrast", "one-of-c"),
+    "coef0": (0.0, 1.0, 5.0),
+    "columns_per_iter": (1, 3),
+    "covariance_prior": (1.0,),
+    "cv": (2, 3),
+    "cv_grid": ({"beta": [0.1, 0.9]},),
+    "degree": (1, 2, 5),
+    "degrees_of_freedom_prior": (5.0, 90.0),
+    "doc_smoothing": (0.1,),
+    "doc_topic_prior": (0.1, 1.0),
+    "family_options": ({},),
+    "fine_tune_rate": (0.01, 1.0),
+    "fit_bias": (True, False),
+    "forgetting": (0.5, 0.99),
+    "form": ("max", "inverse"),
+    "gamma": (1e-3, 1.0, "scale"),
+    "gauge": (None, "codebook"),
+    "init": ("random",),
+    "init_params": ("kmeans", "k-means++", "random_from_data"),
+    "input_noise": (0.1,),
+    "iterate": (0, 1),
+    "l2": (0.0, 0.1),
+    "label_solver": ("em", "gradient"),
+    "landmarks": (2, 5),
+    "layer_options": ({"max_iter": 2},),
+    "learn_concentration": (True,),
+    "learn_prior": (True,),
+    "learning_decay": (0.6, 1.0),
+    "learning_offset": (0.0, 1.0),
+    "learning_rate": (1e-3, 1.0),
+    "link": ("tanh", "identity", "saturating", "logistic"),
+    "mean_precision_prior": (0.01, 1.0),
+    "mean_prior": ([0.0, 0.0, 0.0],),
+    "means_init": ([[0.0, 0.0], [1.0, 1.0]],),
+    "merge_split": (True, False),
+    "momentum": (0.0, 0.5),
+    "n_effective": (2.0, 10.0, 1e6),
+    "n_init": (2,),
+    "n_jobs": (1, 2),
+    "n_layers": (1, 3),
+    "n_steps": (1, 3),
+    "noise": ("isotropic", "diagonal"),
+    "noise_floor": (0.0, 1e-12, 0.1),
+    "noise_variance": (0.1,),
+    "nonneg_classifier": (True,),
+    "novelty_label": (-1, "new"),
+    "output_gamma": ("scale", 1.0),
+    "output_kernel": ("linear", "rbf", "poly"),
+    "output_noise": ("shared", "each", 0.1),
+    "output_weight": (0.1, 10.0),
+    "paper_protocol": (True,),
+    "param_grid": ({"n_components": [1, 2]},),
+    "patience": (1,),
+    "persistent": (True,),
+    "precisions_init": ([[1.0, 1.0], [2.0, 2.0]],),
+    "prior": (None,),
+    "reencode": (True, False),
+    "reg_covar": (0.0, 1e-3),
+    "regularization": (0.0, 0.5),
+    "ridge": (0.0, 0.1),
+    "rotation": ("oblimin",),
+    "scale": (0.5,),
+    "settings": ({},),
+    "shift": (1, 3),
+    "sigma2": (0.1, 1.0),
+    "smoothing": (0.5,),
+    "solver": ("auto",),
+    "split_starts": (False,),
+    "standardize": (True, False),
+    "supervised": (True, False),
+    "sweeps": (1, 3),
+    "task": ("auto", "classification", "multilabel", "regression"),
+    "tempering": (0.7, 1.0),
+    "test": (3,),
+    "thin": (2,),
+    "tied": (("loadings",), ("loadings", "noise")),
+    "time_budget": (1e-3, 60.0),
+    "tol": (0.0, 1e-8, 1.0),
+    "topic_word_prior": (0.1, "learn"),
+    "total_samples": (10.0, 1e6),
+    "total_weight": (10.0, 1e6),
+    "tradeoff": (0.0, 0.1, 10.0),
+    "validation_fraction": (None, 0.2),
+    "verbose": (1, 2),
+    "verbose_interval": (1,),
+    "visible": ("bernoulli", "gaussian"),
+    "warm_start": (True, True, True),
+    "weight_concentration_prior": (1e-3, 10.0),
+    "weights_init": ([0.5, 0.5], [0.3, 0.7]),
+    "DeepFactorNetwork.gamma": (0.1,),
+    "DeepFactorNetwork.solver": ("auto", "lbfgs", "adam"),
+    "DeepFactorNetwork.supervised": ("top", "each", False),
+    "DeepFactorNetwork.hidden": ((3, 2, 2),),
+    "KernelCCA.solver": ("auto", "primal", "dual"),
+    "KernelPCA.solver": ("auto", "krylov", "chebyshev", "dense", "em", "primal"),
+    "MORP.beta": ("cv", [0.5, 0.5]),
+    "MORP.solver": ("auto", "primal", "dual"),
+    "MatrixFactorization.gamma": (0.1,),
+    "MatrixFactorization.init": ("auto", "pca", "nndsvd", "random"),
+    "MatrixFactorization.solver": ("proximal", "gradient", "multiplicative"),
+    "MatrixFactorization.supervised": (True, False, "after"),
+    "MLiT.init": ("largest", "smallest"),
+    "MixtureOfFactorAnalyzers.init_params": ("kmeans", "subspaces", "k-means++"),
+    "MixtureOfFactorModels.init_params": ("balanced", "kmeans", "thesis"),
+    "MixtureOfPPCA.init_params": ("kmeans", "subspaces", "k-means++", "random_from_data"),
+    "SupervisedMixtureOfPPCA.init_params": ("kmeans", "subspaces", "k-means++"),
+}
+# what is not drawn, and why
+NOT_DRAWN = {
+    "executor": "other executors need a cluster, which `cluster` starts",
+    "random_state": "a case is a function of its seed",
+}
+
+
+def draw_settings(rng: np.random.Generator, name: str, parameters: Any) -> Any:
+    """Brief settings of an estimator: those of its row, and at times some of the rarer ones."""
+    settings = ESTIMATORS[name][2](rng)
+    rarer = [p for p in sorted(parameters) if f"{name}.{p}" in RARER or p in RARER]
+    if rarer and rng.random() < 0.6:
+        chosen = rng.choice(rarer, min(len(rarer), pick(rng, (1, 2, 4))), replace=False)
+        for key in chosen.tolist():
+            settings[key] = pick(rng, RARER.get(f"{name}.{key}", RARER.get(key)))
+    if "warm_start" in parameters and rng.random() < 0.1:
+        settings["warm_start"] = True
+    return settings

@@ -658,8 +658,11 @@ def labels(rng: np.random.Generator, n: int) -> tuple[Any, str]:
             "big ints",
             "none",
             "bytes",
+            "two sets",
+            "named sets",
+            "name of a column",
         ),
-        (14, 10, 6, 4, 2, 8, 3, 8, 5, 6, 4, 2, 2, 2, 3, 2, 1, 3, 2, 3, 3, 1, 2, 2, 2, 2, 4, 1),
+        (14, 10, 6, 4, 2, 8, 3, 8, 5, 6, 4, 2, 2, 2, 3, 2, 1, 3, 2, 3, 3, 1, 2, 2, 2, 2, 4, 1, 2, 1, 2),  # noqa: E501
     )
     if how == "two":
         return rng.integers(0, 2, n), how
@@ -725,6 +728,12 @@ def labels(rng: np.random.Generator, n: int) -> tuple[Any, str]:
         return rng.integers(0, 2, n) * (2**62), how
     if how == "bytes":
         return np.array([b"a", b"b"])[rng.integers(0, 2, n)], how
+    if how == "two sets":
+        return [rng.integers(0, 2, n), rng.normal(size=(n, 2))], how
+    if how == "named sets":
+        return {"classes": rng.integers(0, 2, n), "reals": rng.normal(size=(n, 2))}, how
+    if how == "name of a column":
+        return "c0", how
     return None, how
 
 
