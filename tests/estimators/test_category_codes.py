@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import mixfold
-from mixfold import CategoricalMixture, Mixture, MixtureSearch
+from mixfold import CategoricalMixture, Mixture, MixtureClassifier, MixtureSearch, load
 
 QUICK = {"random_state": 0, "max_iter": 50, "tol": 1e-4}
 
@@ -85,3 +88,61 @@ def test_a_column_of_rare_categories_is_told_of():
         CategoricalMixture(2, random_state=0, max_iter=3, tol=1).fit(X)
     rare = np.column_stack([X[:, 0], rng.integers(0, 30, 600)])
     CategoricalMixture(2, random_state=0, max_iter=200, tol=1e-2).fit(rare)  # 20 rows each: fine
+
+
+def _codes_by_class() -> tuple[np.ndarray, np.ndarray]:
+    """Codes 0 to 2 in column 0, of which class 'a' has no 2; 4 is in class 'b' of column 1 only."""
+    rng = np.random.default_rng(5)
+    X = rng.integers(0, 2, (80, 2)).astype(float)
+    X[40:, 0] = rng.integers(1, 3, 40)
+    X[40:, 1] += 3
+    return X, np.repeat(["a", "b"], 40)
+
+
+def test_the_classes_of_a_classifier_have_the_same_categories(tmp_path: Path) -> None:
+    X, y = _codes_by_class()
+    model = MixtureClassifier(CategoricalMixture(1), random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.95
+    # p(x | class) are products of shares, a code that a class lacks has next to none
+    share = [(X[y == "a", 0] == code).mean() for code in (0, 1)]
+    np.testing.assert_allclose(
+        np.exp(model.estimators_[0].score_samples([[0, np.nan], [1, np.nan]])), share, atol=1e-6
+    )
+    assert model.estimators_[0].score_samples([[2, np.nan]])[0] < np.log(1e-6)
+    path = tmp_path / "x.npy"
+    np.save(path, X)
+    of_file = MixtureClassifier(CategoricalMixture(1), random_state=0).fit(path, y)
+    np.testing.assert_allclose(of_file.predict_proba(path), model.predict_proba(X), atol=1e-9)
+    file = tmp_path / "m.mixfold"
+    model.save(file)
+    np.testing.assert_array_equal(load(file).predict_proba(X), model.predict_proba(X))
+    with pytest.raises(ValueError, match="whole numbers from 0 to 2; row 0 has 3"):
+        model.predict([[3.0, 0.0]])
+
+
+def test_a_class_that_comes_late_in_a_stream_has_the_categories_of_earlier_ones() -> None:
+    X, y = _codes_by_class()
+    model = MixtureClassifier(CategoricalMixture(1), random_state=0)
+    model.partial_fit(X[40:], y[40:], classes=["a", "b"])
+    model.partial_fit(X[:40], y[:40])
+    assert model.score(X, y) > 0.95
+
+
+def test_a_second_fit_of_a_classifier_forgets_the_categories_of_the_first() -> None:
+    X, y = _codes_by_class()
+    model = MixtureClassifier(CategoricalMixture(1), random_state=0).fit(X, y)
+    model.fit(np.minimum(X, 1), y)
+    with pytest.raises(ValueError, match="from 0 to 1"):
+        model.predict(X)
+
+
+def test_columns_of_counts_do_not_learn_from_other_classes() -> None:
+    X, y = _codes_by_class()
+    X[40:, 1] = 90.0
+    both = Mixture({"categorical": [0], "negative-binomial": [1]}, 1, random_state=0)
+    model = MixtureClassifier(both).fit(X, y)
+    alone = clone(both).fit(X[y == "a"])
+    counts = [[np.nan, 0.0], [np.nan, 3.0]]
+    np.testing.assert_allclose(
+        model.estimators_[0].score_samples(counts), alone.score_samples(counts), rtol=1e-9
+    )

@@ -490,6 +490,9 @@ RARER = {
     "MatrixFactorization.init": ("auto", "pca", "nndsvd", "random"),
     "MatrixFactorization.solver": ("proximal", "gradient", "multiplicative"),
     "MatrixFactorization.supervised": (True, False, "after"),
+    # joblib loses the traceback, by which an error on purpose is told from an accident
+    "MixtureClassifier.n_jobs": (1,),
+    "MixtureSearch.n_jobs": (1,),
     "MLiT.init": ("largest", "smallest"),
     "MixtureOfFactorAnalyzers.init_params": ("kmeans", "subspaces", "k-means++"),
     "MixtureOfFactorModels.init_params": ("balanced", "kmeans", "thesis"),

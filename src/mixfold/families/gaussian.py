@@ -64,7 +64,9 @@ class DiagonalMetric:
     information: Array
 
     def solve(self, gradient: Array) -> Array:
-        return np.asarray(gradient / np.maximum(self.information, np.finfo(float).tiny))
+        # a coordinate of which nothing is known stays where it is
+        known = self.information > 1e-300 * np.maximum(np.abs(gradient), 1.0)
+        return np.divide(gradient, self.information, out=np.zeros_like(gradient), where=known)
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mixfold.contracts import Array, Block
+from mixfold.contracts import Array, Block, Source
 from mixfold.estimators.shell.base import warn
 from mixfold.estimators.shell.fitting import Survey
 from mixfold.families.component import dense_rows
+from mixfold.families.exponential.categorical import MOST_CATEGORIES
 from mixfold.families.product.family import PlainProduct
 
 # a column with more categories than these, most of them in fewer rows than those, is doubtful
@@ -25,16 +26,18 @@ def counted_columns(family: Any) -> list[int] | None:
     return None if family.needs_codes else []
 
 
-def count_codes(columns: list[int] | None, survey: Survey) -> tuple[Array, ...] | None:
+def count_codes(
+    columns: list[int] | None, survey: Survey, maxima: Array
+) -> tuple[Array, ...] | None:
     """Rows (V_d,) of each code of each column, empty for columns without codes.
 
-    One pass over the data; None if no column has codes.
+    One pass over the data; None if no column has codes. ``maxima`` (D,) are the largest codes.
     """
     names = range(survey.source.n_features) if columns is None else columns
     if not len(names):
         return None
     n_features = survey.source.n_features
-    sizes = [int(survey.pilot.maximum[d]) + 1 if d in names else 0 for d in range(n_features)]
+    sizes = [int(maxima[d]) + 1 if d in names else 0 for d in range(n_features)]
     total = [np.zeros(size, np.int64) for size in sizes]
     for counts in survey.executor.map_rows(_CountCodes(tuple(sizes)), survey.source):
         for old, (codes, rows) in zip(total, counts, strict=True):
@@ -62,9 +65,46 @@ class _CountCodes:
         return found
 
 
-def occurring_codes(counts: tuple[Array, ...] | None) -> tuple[Array, ...] | None:
-    """The codes of each column that occur in a row."""
-    return None if counts is None else tuple(np.flatnonzero(rows) for rows in counts)
+def occurring_codes(
+    counts: tuple[Array, ...] | None, elsewhere: tuple[Array, ...] | None = None
+) -> tuple[Array, ...] | None:
+    """The codes of each column that occur in a row, or ``elsewhere``."""
+    if counts is None:
+        return None
+    found = tuple(np.flatnonzero(rows) for rows in counts)
+    if elsewhere is None:
+        return found
+    return tuple(np.union1d(here, there) for here, there in zip(found, elsewhere, strict=True))
+
+
+def find_codes(
+    columns: list[int] | None, source: Source, maxima: list[Array]
+) -> tuple[Array, ...] | None:
+    """The codes of each column in any row of a source, empty for columns without codes.
+
+    ``maxima`` are largest codes (D,) of earlier rows, which have been in use up to there. What is
+    no code is left out, for the fit to refuse. None if no column has codes.
+    """
+    names = range(source.n_features) if columns is None else columns
+    if not len(names):
+        return None
+    found = [np.empty(0, np.int64) for _ in range(source.n_features)]
+    for block in source.blocks():
+        X = dense_rows(block.X)
+        for d in names:
+            x = X[:, d]
+            codes = np.unique(x[(x >= 0) & (x < MOST_CATEGORIES) & (x == np.round(x))])
+            found[d] = np.union1d(found[d], codes.astype(np.int64))
+    for earlier in maxima:
+        for d in names:
+            found[d] = np.union1d(found[d], np.arange(earlier[d] + 1, dtype=np.int64))
+    return tuple(found)
+
+
+def extend_maxima(maxima: Array, elsewhere: tuple[Array, ...] | None) -> Array:
+    """The largest entries (D,) of a fit, or codes ``elsewhere`` that are larger."""
+    tops = [np.nan if not len(codes) else float(codes[-1]) for codes in elsewhere or ()]
+    return np.fmax(maxima, tops) if tops else maxima
 
 
 def warn_about_rare_categories(counts: tuple[Array, ...] | None, names: Array | None) -> None:

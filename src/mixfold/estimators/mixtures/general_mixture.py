@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -20,6 +20,8 @@ from mixfold.estimators.mixtures.bayes import BayesEstimator, as_dtype
 from mixfold.estimators.mixtures.category_codes import (
     count_codes,
     counted_columns,
+    extend_maxima,
+    find_codes,
     occurring_codes,
     warn_about_rare_categories,
 )
@@ -166,7 +168,8 @@ class GeneralMixture(BayesEstimator):
         """Survey the rows, check them, and make the model with its prior."""
         survey = survey_rows(self, source, self.n_components)
         self._labelled = survey.pilot.block.y is not None
-        self._maxima = survey.pilot.maximum  # categories are counted by their codes
+        # categories are counted by their codes
+        self._maxima = extend_maxima(survey.pilot.maximum, self._codes_elsewhere)
         self._occurring: tuple[Array, ...] | None = None
         model = self._model(source.n_features)
         if not model.has_prior:  # with priors there may be more components than rows
@@ -180,12 +183,20 @@ class GeneralMixture(BayesEstimator):
         names = getattr(self, "feature_names_in_", None)
         chosen = make_family(self._family_setting(), self._options(), names, source.n_features)
         if not first_batch:  # codes that a later batch may have are not absent
-            codes = count_codes(counted_columns(chosen), survey)
+            codes = count_codes(counted_columns(chosen), survey, self._maxima)
             warn_about_rare_categories(codes, names)
-            self._occurring = occurring_codes(codes)
+            self._occurring = occurring_codes(codes, self._codes_elsewhere)
             model = model if codes is None else self._model(source.n_features)
         keys = RowKeys(survey.seed)
         return survey, model.with_prior(source, survey.executor, survey.pilot, keys)
+
+    def _note_codes(self, source: Source, earlier: Sequence[Any]) -> None:
+        names, n_features = source.feature_names, source.n_features
+        chosen = make_family(self._family_setting(), self._options(), names, n_features)
+        setting = self._family_setting()
+        alike = [one for one in earlier if isinstance(one, type(self))]
+        maxima = [one._maxima for one in alike if one._family_setting() == setting]
+        self._codes_elsewhere = find_codes(counted_columns(chosen), source, maxima)
 
     def _fit_rows(self, source: Source, first_batch: bool = False) -> Fit:
         """Fit by EM or variational Bayes and publish; for ``fit`` and ``partial_fit``."""

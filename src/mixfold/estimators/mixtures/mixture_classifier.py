@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from inspect import signature
 from typing import Any, ClassVar, Self
@@ -15,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from mixfold import store
-from mixfold.contracts import Array
+from mixfold.contracts import Array, Source
 from mixfold.engine.executors.threads import count_threads
 from mixfold.engine.random import seed_from
 from mixfold.estimators.mixtures.class_rows import (
@@ -202,8 +203,13 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
 
         return GaussianMixture()
 
-    def _make_estimator(self, number: int, alone: bool) -> Any:
-        """The estimator of a class, with its settings, seed and share of the threads."""
+    def _make_estimator(
+        self, number: int, source: Source, alone: bool, earlier: Sequence[Any] = ()
+    ) -> Any:
+        """The estimator of a class, with its settings, seed and share of the threads.
+
+        ``source`` has the rows of all classes, ``earlier`` are models of others fitted before.
+        """
         estimator = clone(self._base())
         names = estimator.get_params(deep=False)
         given: dict[str, Any] = {}
@@ -213,10 +219,13 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         if "n_jobs" in names and names["n_jobs"] is None:
             given["n_jobs"] = 1 if alone else self.n_jobs
         label = self.classes_.tolist()[number]
+        estimator.set_params(**given, **(self.settings or {}).get(label, {}))
         if isinstance(estimator, MixtureEstimator):
             # a column that is constant in one class tells it from the others
             estimator._keeps_all_columns = True
-        return estimator.set_params(**given, **(self.settings or {}).get(label, {}))
+            # and so does a category that a class has not
+            estimator._note_codes(source, earlier)
+        return estimator
 
     def _fit_classes(self, rows: ClassRows, among: Array | None = None) -> list[Any]:
         """A model for each class, of the rows that may be seen."""
@@ -233,7 +242,7 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         if self.verbose and among is None:
             print(f"class {self.classes_.tolist()[number]!r}, {number + 1} of {len(self.classes_)}")
         try:
-            estimator = self._make_estimator(number, alone)
+            estimator = self._make_estimator(number, rows.source, alone)
             return fit_rows(estimator, rows, rows.of_class(number, among))
         except ValueError as error:
             error.add_note(f"while fitting class {self.classes_.tolist()[number]!r}")
@@ -320,7 +329,9 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
 
     def _learn_class(self, rows: ClassRows, number: int) -> None:
         model = self.estimators_[number]
-        model = self._make_estimator(number, alone=False) if model is None else model
+        if model is None:
+            earlier = [one for one in self.estimators_ if one is not None]
+            model = self._make_estimator(number, rows.source, alone=False, earlier=earlier)
         self.estimators_[number] = fit_rows(model, rows, rows.of_class(number), "partial_fit")
 
     # ------------------------------------------------ predictions
@@ -387,7 +398,10 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         """
         check_is_fitted(self)
         if not hasattr(self.estimators_[0], "staged_score_samples"):
-            raise AttributeError(f"{type(self.estimators_[0]).__name__} does not keep iterates")
+            raise AttributeError(
+                f"{type(self.estimators_[0]).__name__} does not keep iterates; "
+                "MixtureClassifier(MLiT(...)) does. Use predict"
+            )
         source = self._open(X, reset=False)
         scores = staged_scores(self.estimators_, source, self._log_priors())
         return np.asarray(self.classes_[scores.argmax(axis=0)])
