@@ -305,7 +305,12 @@ def questions(
             raise Bad("predict_proba out of range")
 
     def predict() -> Any:
-        found = np.asarray(estimator.predict(X))
+        found = estimator.predict(X)
+        if isinstance(found, dict | list):  # of several sets of outputs
+            for one in found.values() if isinstance(found, dict) else found:
+                finite(one, "predict")
+            return
+        found = np.asarray(found)
         if known and len(found) != n:
             raise Bad("predict has another length")
         finite(found, "predict")
@@ -403,8 +408,13 @@ def rarer_questions(estimator: Any, X: Any, y: Any, rng: np.random.Generator, ow
         if not np.isfinite(back).all():
             raise Bad("inverse_transform is not finite")
 
+    def decide() -> None:
+        found = estimator.decision_function(X)
+        for one in found.values() if isinstance(found, dict) else (found,):
+            no_nan(one, "decision_function")
+
     def cells() -> None:
-        if isinstance(X, np.ndarray) and X.dtype.kind == "f" and X.size < 400:
+        if type(X) is np.ndarray and X.dtype.kind == "f" and X.size < 400:
             found = estimator.oddness(X, by="cell", n_draws=60)
             if not np.array_equal(np.isnan(found), np.isnan(X)):
                 raise Bad("oddness by cell is NaN elsewhere than X")
@@ -449,7 +459,7 @@ def rarer_questions(estimator: Any, X: Any, y: Any, rng: np.random.Generator, ow
         "predict_log_proba": lambda: no_nan(
             estimator.predict_log_proba(X), "predict_log_proba", high=1e-6
         ),
-        "decision_function": lambda: no_nan(estimator.decision_function(X), "decision_function"),
+        "decision_function": decide,
         "oddness": lambda: no_nan(estimator.oddness(X, n_draws=60), "oddness", 0.0, 1.0),
         "oddness by cell": cells,
         "inverse_transform": there_and_back,

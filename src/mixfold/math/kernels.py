@@ -209,8 +209,15 @@ def _about(A: Any, origin: Array | None) -> Any:
 def _whole_power(G: Array, degree: int) -> Array:
     """G^degree by products: numpy's power of doubles takes ten times as long."""
     power = G.copy()
-    for _ in range(degree - 1):
-        power *= G
+    with np.errstate(over="ignore", invalid="ignore"):
+        for _ in range(degree - 1):
+            power *= G
+    if not np.isfinite(power).all():
+        raise ValueError(
+            f"the kernel 'poly' of degree {degree} is too large for {power.dtype.name}: gamma a'b "
+            f"+ coef0 is up to {np.abs(G).max():g}. Divide the columns of X by their standard "
+            "deviations (sklearn.preprocessing.StandardScaler), or take a smaller gamma or degree"
+        )
     return power
 
 

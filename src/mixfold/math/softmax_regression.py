@@ -157,4 +157,4 @@ def improve_by_bound(
 
 
 def _centre_rows(W: Array) -> Array:
-    return np.asarray(W - W.mean(axis=1, keepdims=True))
+    return np.asarray(W - W.sum(axis=1, keepdims=True) / max(W.shape[1], 1))  # or no class at all

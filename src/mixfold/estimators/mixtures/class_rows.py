@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from sklearn.utils.validation import has_fit_parameter
+
 from mixfold.contracts import Array, Block, Source
 from mixfold.engine.sources.part import PartSource, part_of
 from mixfold.estimators.shell.base import MixfoldEstimator
@@ -140,6 +142,12 @@ def rows_for(estimator: Any, X: Any) -> Any:
     return X
 
 
+def score_rows(estimator: Any, X: Any) -> Array:
+    """Log densities of rows, minus infinity where another package takes the log of zero."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(estimator.score_samples(rows_for(estimator, X)))
+
+
 def _stack(parts: list[Any]) -> Any:
     """Rows of blocks as one matrix, dense or CSR."""
     if sparse.issparse(parts[0]):
@@ -153,4 +161,9 @@ def fit_rows(estimator: Any, rows: ClassRows, chosen: Array, method: str = "fit"
     ours = rows.in_memory or isinstance(estimator, MixfoldEstimator)
     X, weight = rows.at(chosen) if ours else rows.to_score(chosen)
     sides = {} if weight is None else {"sample_weight": weight}
+    if sides and not has_fit_parameter(estimator, "sample_weight"):
+        raise ValueError(
+            f"{type(estimator).__name__}.fit takes no sample_weight: leave it out, or choose an "
+            "estimator that takes weights, such as those of mixfold"
+        )
     return getattr(estimator, method)(rows_for(estimator, X), **sides)

@@ -23,7 +23,7 @@ from mixfold.estimators.mixtures.class_rows import (
     ClassRows,
     fit_rows,
     open_class_rows,
-    rows_for,
+    score_rows,
 )
 from mixfold.estimators.mixtures.iterates import (
     best_iterate,
@@ -279,7 +279,7 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         thresholds = []
         for number, model in enumerate(self.estimators_):
             X, weight = rows.to_score(rows.of_class(number))
-            scores = model.score_samples(rows_for(model, X))
+            scores = score_rows(model, X)
             # the one of these quantiles that knows weights: a score that some row has
             thresholds.append(
                 np.quantile(scores, float(self.novelty), weights=weight, method="inverted_cdf")
@@ -415,7 +415,7 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
             if model is None:
                 columns.append(-np.inf)
             else:
-                columns.append(model.score_samples(rows_for(model, source)))
+                columns.append(score_rows(model, source))
         n = max(np.size(column) for column in columns)
         return np.stack([np.broadcast_to(column, n) for column in columns], axis=1)
 

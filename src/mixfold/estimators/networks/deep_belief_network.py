@@ -275,8 +275,8 @@ class DeepBeliefNetwork(
 
     def _fit(self, X: Any, y: Any, classes: Array | None, sample_weight: Any) -> Self:
         """``fit``, or the first ``partial_fit``, which may name ``classes`` to come."""
-        deadline = Deadline.after(self.time_budget)
         self._check_parameters()
+        deadline = Deadline.after(self.time_budget)
         # the rows, as visible units
         rows, self.classes_ = read_rows(self, X, y, sample_weight, reset=True, classes=classes)
         rows = normalise_row_weights(rows)

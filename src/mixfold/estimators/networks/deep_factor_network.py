@@ -326,8 +326,8 @@ class DeepFactorNetwork(
         -------
         self
         """
-        deadline = Deadline.after(self.time_budget)
         self._check_parameters()
+        deadline = Deadline.after(self.time_budget)
         plans = self._layer_plans()
         self._check_layer_options()
         self._warn_if_layers_collapse()

@@ -255,8 +255,8 @@ class RBM(
         -------
         self
         """
-        deadline = Deadline.after(self.time_budget)
         self._check_parameters()
+        deadline = Deadline.after(self.time_budget)
         # the rows, as visible units
         rows, self.classes_ = read_rows(self, X, y, sample_weight, reset=True)
         rows = normalise_row_weights(rows)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block, record
 from mixfold.estimators.shell.targets import encode_classes, find_target
+from mixfold.estimators.shell.predictions import match_dtype
 from mixfold.math.frame import Frame, frame_of, plain_frame
 from mixfold.models.networks.boltzmann.units import Units
 
@@ -109,7 +110,7 @@ def _map_block(
 ) -> Array:
     v = entries.enter(block)
     found = task(params.astype(v.dtype), v)
-    return found.astype(v.dtype, copy=False)
+    return match_dtype(found, block)
 
 
 def return_visible(params: Any, v: Array) -> Array:

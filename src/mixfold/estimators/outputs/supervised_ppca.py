@@ -536,6 +536,14 @@ default=None
             source = view_rows(source, self._feature_map)
         return self._executor(source).map_rows(task, source)
 
+    def _log_tails(self, X: Any, by: str, n_draws: int, random_state: Any) -> Array:
+        if by == "cell" and self._has_feature_space:
+            raise ValueError(
+                f"by='cell' needs a model of the columns of X, and kernel={self.kernel!r} replaces "
+                "them by coordinates; use by='row', or kernel=None"
+            )
+        return super()._log_tails(X, by, n_draws, random_state)
+
     # ------------------------------------------------ latents
 
     def transform(self, X: Any, y: Any = None, return_cov: bool = False) -> Any:

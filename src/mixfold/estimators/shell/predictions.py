@@ -11,9 +11,12 @@ from mixfold.models.mixtures.rows import without_empty_rows
 
 
 def match_dtype(values: Array, block: Block) -> Array:
-    """float32 in, float32 out."""
-    with np.errstate(over="ignore"):  # a density too small for float32 is zero
-        return values.astype(block.X.dtype, copy=False)
+    """float32 in, float32 out, unless finite values do not fit into it."""
+    with np.errstate(over="ignore"):
+        found = values.astype(block.X.dtype, copy=False)
+    if found is values or np.isfinite(found).all():
+        return found
+    return values if (np.isinf(found) & np.isfinite(values)).any() else found
 
 
 def labels(model: Mixture, reading: MixtureReading, block: Block) -> Array:

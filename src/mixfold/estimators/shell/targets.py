@@ -35,7 +35,7 @@ from sklearn.utils.validation import column_or_1d
 
 from mixfold.contracts import Array, Source, record
 from mixfold.engine.sources import open_source
-from mixfold.engine.sources.checks import HEAVIEST, LARGEST, describe_large_target, largest_entry
+from mixfold.engine.sources.checks import LARGEST, check_weight, describe_large_target, largest_entry
 from mixfold.engine.sources.targets import (
     OutputSource,
     read_arrow_column,
@@ -90,7 +90,11 @@ class GivenTarget:
         if values.ndim != 1 or values.dtype.kind not in "fiub":
             return None
         values = values.astype(float)
-        return values if ((values >= 0) & (values <= HEAVIEST)).all() else None
+        try:
+            check_weight(values)
+        except ValueError:
+            return None
+        return values
 
     def open(
         self,
@@ -183,7 +187,14 @@ def as_target(y: Any) -> Array:
         y = _read_arrow(y.to_arrow() if package == "polars" else y)
     elif package == "pandas":
         y = _read_pandas(y)
-    values = np.asarray(y)
+    try:
+        values = np.asarray(y)
+    except ValueError:
+        raise ValueError(
+            f"y must be one array of labels or numbers, of one column or of several; got a "
+            f"{type(y).__name__} of {len(y)} whose shapes differ. Put columns side by side with "
+            "np.column_stack(y); MORP takes several sets of outputs"
+        ) from None
     if values.dtype.kind == "U" and not isinstance(y, np.ndarray):
         # numpy makes text of all that is beside text, NaN becomes 'nan'
         values = np.array(y, dtype=object)

@@ -73,6 +73,9 @@ def _sum_incomplete_block(
 ) -> FactorSums:
     """Of a block in which entries lack: its whole rows as such, whatever the other rows are."""
     lacks: Array = np.asarray(np.isnan(dense_rows(block.X)).any(axis=1))
+    if not reading.has_missing:  # the rows that lack entries weigh nothing
+        rows = Block(block.X[np.flatnonzero(~lacks)], complete=True)
+        return sum_inferred_latents(rows, reading, [belief.part(~lacks) for belief in beliefs])
     parts = []
     for complete, which in ((True, ~lacks), (False, lacks)):
         if not which.any():

@@ -176,7 +176,13 @@ class FactorSteps(ComponentFamily):
         """Factors (K, d, d) of the latent covariances; the identity where there are no rows."""
         empty = (count <= 0)[:, None, None]
         prior = np.where(empty, np.eye(self.size), prior)
-        return np.linalg.cholesky(self.loadings.pool_covariances(prior, count))
+        pooled = self.loadings.pool_covariances(prior, count)
+        try:
+            return np.linalg.cholesky(pooled)
+        except np.linalg.LinAlgError:  # singular up to rounding; any root will do
+            values, vectors = np.linalg.eigh(pooled)
+            least = np.finfo(float).eps * values[:, -1:]
+            return np.asarray(vectors * np.sqrt(np.maximum(values, least))[:, None])
 
     def _keep_unseen_entries(
         self, params: FactorParams, fit: Regression, previous: FactorParams

@@ -112,9 +112,13 @@ def regress(sums: PlaneSums, axes: Array, shift: Array) -> tuple[Array, Array]:
         C[:, size, size] -= lacking.count
     mean = C[:, :size, size] / np.maximum(C[:, size, size, None], np.finfo(float).tiny)
     latent = C[:, :size, :size] - mean[:, :, None] * C[:, size, None, :size]
-    trace = np.maximum(np.trace(latent, axis1=1, axis2=2), np.finfo(float).tiny)
-    latent = latent + 1e-12 * trace[:, None, None] * np.eye(size)
+    trace = np.trace(latent, axis1=1, axis2=2)[:, None, None]
+    latent = latent + 1e-12 * trace * np.eye(size)
     cross = sums.cross - sums.first[:, None] * mean
+    # where latents do not vary nothing is said of the loadings: they stay
+    flat = trace < 1e-290
+    latent = np.where(flat, np.eye(size), latent)
+    cross = np.where(flat[..., 0], axes, cross)
     if len(C) == 1:
         loadings = np.linalg.solve(latent[0], cross.T).T
     else:

@@ -218,11 +218,14 @@ class ProbitLabels:
     def derivatives(self, params: ProbitParams, sums: ProbitSums) -> tuple[Array, ProbitMetric]:
         gram = self._pooled(sums.gram)
         size = gram.shape[-1]
-        least = 1e-12 * np.trace(gram, axis1=-2, axis2=-1)[..., None, None] / size
+        total = np.trace(gram, axis1=-2, axis2=-1)[..., None, None]
         prior = np.diag(np.append(np.full(size - 1, self.ridge), 0.0))
-        information = gram + prior + (least + np.finfo(float).tiny) * np.eye(size)
+        information = gram + prior + 1e-12 * total / size * np.eye(size)
+        # scores of which no label tells stay where they are
+        known = total > 0
+        inverse = np.linalg.inv(np.where(known, information, np.eye(size)))
         return self.coordinates(self.gradient(params, sums)), ProbitMetric(
-            np.linalg.inv(information)
+            np.where(known, inverse, 0.0)
         )
 
     def _pooled(self, values: Array) -> Array:

@@ -132,7 +132,7 @@ class _Moments(_Pair):
     n_features: int
 
     def _sum_views(self, sx: float, sy: float) -> Array:
-        linked = self.between / np.sqrt(sx * sy)
+        linked = self.between / np.sqrt(sx) / np.sqrt(sy)
         return np.asarray(self.inputs / sx + self.outputs / sy + linked)
 
     def _shares(self, vectors: Array, sy: float, values: Array) -> Array:
@@ -192,15 +192,16 @@ class _Line:
             return views.input_noise, max(unit_y * np.exp(t), floor_y)
         if views.output_noise is not None:
             return max(unit_x * np.exp(t), floor_x), views.output_noise / views.weight
-        ratio = unit_y / unit_x * np.exp(t)
-        sx = max(self._level(ratio), floor_x)
-        return sx, max(sx * ratio, floor_y)
+        # in units of both views, whose ratio need not be a number that floats can hold
+        level = self._level(unit_x, unit_y * np.exp(t))
+        sx = max(unit_x * level, floor_x)
+        return sx, max(unit_y * np.exp(t) * (sx / unit_x), floor_y)
 
-    def _level(self, ratio: float) -> float:
-        """The noise of the columns for a ratio: the mean of the eigenvalues that are left over."""
+    def _level(self, sx: float, sy: float) -> float:
+        """Which multiple of two noises is best: the mean of the eigenvalues that are left over."""
         views = self.views
-        values, _ = self.pair.leading(1.0, ratio, views.n_factors)
-        total = self.total_x + self.total_y / ratio
+        values, _ = self.pair.leading(sx, sy, views.n_factors)
+        total = self.total_x / sx + self.total_y / sy
         free = views.n_features + views.weight * views.n_outputs
         level = 0.0
         for q in range(len(values), -1, -1):

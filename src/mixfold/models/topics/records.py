@@ -10,6 +10,9 @@ from scipy import sparse
 
 from mixfold.contracts import Array, Block, NotNegative, Stats, record
 
+# What sums of counts and their logarithms can be computed with: more is no number of words.
+LARGEST_COUNT, SHORTEST_DOCUMENT = 1e30, 1e-100
+
 
 @record
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,8 @@ class Counts:
 def _refuse(X: Any, data: Array, start: int) -> None:
     """Say which entry is no count, and what to do."""
     missing, negative = np.isnan(data), data < 0
-    wrong = missing if missing.any() else negative if negative.any() else np.isinf(data)
+    large = data > LARGEST_COUNT
+    wrong = missing if missing.any() else negative if negative.any() else large
     first = int(np.argmax(wrong))
     row = start + int(np.searchsorted(X.indptr, first, side="right")) - 1
     where = f"row {row}, column {X.indices[first]} (both counted from 0)"
@@ -71,14 +75,24 @@ def _refuse(X: Any, data: Array, start: int) -> None:
         raise ValueError(
             f"Negative values in data: X holds {data[first]:g} in {where}; counts are 0 or more"
         )
-    raise ValueError(f"X holds infinity in {where}; counts are finite")
+    raise ValueError(
+        f"X holds {data[first]:g} in {where}; counts are finite and at most {LARGEST_COUNT:g}. "
+        "Divide X by a constant, or put 0 if the entry is a mistake"
+    )
 
 
 def counts_of(block: Block) -> Counts:
     """A block of counts; what is not a count is an error."""
     X = block.X if sparse.issparse(block.X) else sparse.csr_array(block.X)
     data = np.asarray(X.data, np.float64)
-    if not (np.isfinite(data) & (data >= 0)).all():
+    if not ((data >= 0) & (data <= LARGEST_COUNT)).all():
         _refuse(X, data, block.start)
     lengths = np.asarray(X.sum(axis=1), np.float64).ravel()
+    short = (lengths > 0) & (lengths < SHORTEST_DOCUMENT)
+    if short.any():
+        row = int(np.argmax(short))
+        raise ValueError(
+            f"the counts of row {block.start + row} (from 0) sum to {lengths[row]:g}; a document "
+            f"that is not empty must have at least {SHORTEST_DOCUMENT:g}. Multiply X by a constant"
+        )
     return Counts(X.indptr, X.indices, data, block.weights() * (lengths > 0), lengths, X)
