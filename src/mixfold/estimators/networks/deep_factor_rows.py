@@ -12,6 +12,9 @@ from scipy import sparse
 from mixfold.contracts import Array, Block, Source
 from mixfold.estimators.shell.targets import check_two_classes, encode_classes, find_target
 
+# Squares of entries, and of weights in units of one over them, are multiplied with each other.
+LARGEST_ENTRY = 1e60
+
 
 @dataclass(frozen=True, slots=True)
 class TrainingRows:
@@ -56,7 +59,17 @@ def read_training_rows(estimator: Any, X: Any, y: Any, weight: Any) -> tuple[Tra
     """What ``fit`` was given, and the classes: none without y."""
     given = find_target(X, y, weight)
     source = given.open(estimator, min_rows=2)
-    blocks = [(block.n_rows, block.weight) for block in source.blocks()]
+    blocks, largest = [], 0.0
+    for block in source.blocks():
+        blocks.append((block.n_rows, block.weight))
+        entries = np.abs(block.X.data if sparse.issparse(block.X) else block.X)
+        largest = max(largest, float(np.fmax.reduce(entries, axis=None, initial=0.0)))
+    if largest > LARGEST_ENTRY or 0 < largest < 1 / LARGEST_ENTRY:
+        raise ValueError(
+            f"the largest entry of X is {largest:g} from zero, and must lie between "
+            f"{1 / LARGEST_ENTRY:g} and {LARGEST_ENTRY:g}: layers multiply entries and weights in "
+            "units of them. Divide X by a constant"
+        )
     n_rows = sum(n for n, _ in blocks)
     weights = None if blocks[0][1] is None else np.concatenate([w for _, w in blocks])
     if given.y is None:

@@ -506,7 +506,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
         self
         """
         self._check_parameters()
-        weight = None if sample_weight is None else np.asarray(sample_weight, float)
+        weight = find_target(X, y, sample_weight).read_weights()
         labels, begun = self._batch_labels(y, classes, weight), hasattr(self, "_params")
         source = self._open(X, reset=not begun, weight=sample_weight, y=labels)
         if not begun:

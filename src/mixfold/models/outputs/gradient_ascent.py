@@ -84,7 +84,9 @@ class GradientModel(LabelledModel):
     def _slope(self, stats: SupervisedStats, outputs: ProbitParams) -> ProbitParams:
         """The gradient per labelled row: a step of 1 then suits tables of any length."""
         gradient = self.labels.gradient(outputs, stats.outputs)
-        labelled = max(float(stats.outputs.count.sum()), np.finfo(float).tiny)
+        # where hardly a row counts, the ridge alone says how far its slope goes
+        least = max(self.labels.ridge, np.finfo(float).tiny)
+        labelled = max(float(stats.outputs.count.sum()), least)
         return ProbitParams(gradient.weights / labelled, gradient.biases / labelled)
 
 

@@ -1,0 +1,195 @@
+"""Rows, weights and settings at the edge of what floats can hold: an answer, or words of ours."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.mixture import GaussianMixture as TheirMixture
+from sklearn.neighbors import KernelDensity
+
+import mixfold
+from mixfold.families.gaussian import DiagonalMetric
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3))
+Y = (X[:, 0] > 0).astype(int)
+COUNTS = RNG.poisson(2.0, (30, 5)).astype(float)
+
+
+@pytest.fixture(autouse=True)
+def _only_our_warnings() -> Iterator[None]:
+    """A warning of numpy is an error here; those of a fit that ends early are not looked at."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("error", category=RuntimeWarning)
+        yield
+
+
+def test_values_that_are_no_numbers_are_named_by_condition() -> None:
+    with pytest.raises(ValueError, match="values must hold numbers, got"):
+        mixfold.GaussianMixture().fit(X).condition([0], ["x"])
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [mixfold.SupervisedPPCA(1), mixfold.MixtureClassifier(), mixfold.MatrixFactorization(1)],
+    ids=lambda one: type(one).__name__,
+)
+def test_several_sets_of_outputs_are_refused_where_one_is_taken(estimator: Any) -> None:
+    with pytest.raises(ValueError, match=r"y must be one array.*column_stack"):
+        estimator.fit(X, [Y, RNG.normal(size=(40, 2))])
+
+
+@pytest.mark.parametrize("name", ["RBM", "DeepBeliefNetwork", "DeepFactorNetwork"])
+def test_a_time_budget_that_is_no_number_is_named(name: str) -> None:
+    with pytest.raises(ValueError, match="time_budget"):
+        getattr(mixfold, name)(time_budget="auto").fit(Y[:, None] * np.ones((1, 2)), Y)
+
+
+@pytest.mark.parametrize("value", [5e-324, 1e300])
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_weights_out_of_range_are_named_before_they_are_added(value: float, method: str) -> None:
+    weight = np.full(40, value)
+    for estimator in (mixfold.KernelCCA(1), mixfold.MatrixFactorization(1)):
+        if hasattr(estimator, method):
+            with pytest.raises(ValueError, match=r"weight of row \d+ of X"):
+                getattr(estimator, method)(X, Y, sample_weight=weight)
+
+
+@pytest.mark.parametrize("name", ["LatentDirichletAllocation", "PLSI", "PCP"])
+def test_counts_have_a_range(name: str) -> None:
+    estimator = getattr(mixfold, name)(2, max_iter=3, random_state=0)
+    many = COUNTS.copy()
+    many[3, 2] = 1e60
+    with pytest.raises(ValueError, match=r"X holds 1e\+60 in row 3, column 2 .*at most 1e\+30"):
+        estimator.fit(many)
+    with pytest.raises(ValueError, match=r"counts of row \d+ .*sum to .*Multiply X by a constant"):
+        estimator.fit(COUNTS * 5e-324)
+    many[3, 2] = 1e25
+    assert np.isfinite(estimator.fit(many).transform(many)).all()
+    assert np.isfinite(estimator.fit(COUNTS * 1e-90).transform(COUNTS * 1e-90)).all()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        mixfold.KernelPCA(1, kernel="poly"),
+        mixfold.SupervisedPPCA(1, kernel="poly"),
+        mixfold.MORP(1, kernel="poly"),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_a_polynomial_that_floats_cannot_hold_is_refused(estimator: Any) -> None:
+    far = X.copy()
+    far[3, 1] = 1e120
+    with pytest.raises(ValueError, match=r"kernel 'poly' of degree 3 is too large.*StandardScaler"):
+        estimator.fit(far, Y)
+
+
+def test_rows_that_lack_entries_and_weigh_nothing_are_absent() -> None:
+    lacking, weight = X.copy(), np.ones(40)
+    lacking[[4, 9]], weight[[4, 9]] = np.nan, 0.0
+    model = mixfold.MixtureOfFactorModels(2, random_state=0, max_iter=5)
+    model.fit(lacking, Y, sample_weight=weight)
+    seen = weight > 0
+    without = mixfold.MixtureOfFactorModels(2, random_state=0, max_iter=5).fit(X[seen], Y[seen])
+    assert model.lower_bound_ == pytest.approx(without.lower_bound_, rel=0.1)
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_labels_of_no_influence_leave_the_classifier_of_factor_models_finite() -> None:
+    model = mixfold.MixtureOfFactorModels(
+        1, 1, tradeoff=0.0, label_solver="gradient", tol=1.0, max_iter=8, random_state=0
+    )
+    assert np.isfinite(model.fit(X[:17, :1], Y[:17]).predict_proba(X[:, :1])).all()
+
+
+def test_latents_that_are_singular_up_to_rounding_have_a_root() -> None:
+    from mixfold.families.factor import FactorFamily
+    from mixfold.families.factor.steps import FactorSteps
+
+    assert issubclass(FactorFamily, FactorSteps)
+    family = FactorFamily(2)
+    singular = np.array([[[1.0, 1.0], [1.0, 1.0 - 1e-15]], [[2.0, 0.5], [0.5, 1.0]]])
+    with pytest.raises(np.linalg.LinAlgError):
+        np.linalg.cholesky(singular)
+    root = family._root(singular, np.ones(2))
+    np.testing.assert_allclose(root @ np.swapaxes(root, 1, 2), singular, atol=1e-14)
+
+
+def test_noises_of_views_whose_units_have_no_ratio() -> None:
+    """The closed form is in units of each view: those of X cancel from what is said of y."""
+    rows = RNG.normal(size=(60, 3))
+    y = rows @ [1.0, -1.0, 0.5] + 0.1 * RNG.normal(size=60)
+    settings = {"task": "regression", "solver": "profile", "standardize": False, "random_state": 0}
+    plain = mixfold.SupervisedPPCA(2, **settings).fit(rows, y)
+    for unit in (1e148, 1e-100):
+        scaled = mixfold.SupervisedPPCA(2, **settings).fit(rows * unit, y)
+        assert np.isfinite(scaled.lower_bound_)
+        np.testing.assert_allclose(scaled.predict(rows * unit), plain.predict(rows), atol=1e-4)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1.0, 1e140])
+def test_a_plane_without_variance_in_it_stays(unit: float) -> None:
+    model = mixfold.GaussianPCP(
+        2, 2, inference="em", update="regress", max_iter=8, random_state=0
+    ).fit(X * unit)
+    assert np.isfinite(model.components_).all()
+
+
+def test_a_coordinate_without_information_stays() -> None:
+    step = DiagonalMetric(np.array([2.0, 0.0, 1e-320])).solve(np.array([4.0, 1.0, 1e3]))
+    np.testing.assert_array_equal(step, [2.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e100])
+def test_layers_have_a_range_of_entries(unit: float) -> None:
+    model = mixfold.DeepFactorNetwork((2,), max_epochs=1, max_iter=2, random_state=0)
+    with pytest.raises(ValueError, match="largest entry of X is .* Divide X by a constant"):
+        model.fit(X * unit, Y)
+    assert np.isfinite(model.fit(X, Y).loss_curve_).all()
+
+
+def test_batches_without_classes_have_no_loss_of_them() -> None:
+    model = mixfold.MatrixFactorization(
+        1, link="identity", batch_size=5, supervised="after", init="random", random_state=0
+    )
+    assert np.isfinite(model.fit(X, Y).lower_bound_)
+
+
+@pytest.mark.parametrize("name", ["PPCA", "RBM"])
+def test_float32_rows_of_a_model_in_larger_numbers_have_finite_answers(name: str) -> None:
+    rows = X * 1e60
+    if name == "PPCA":
+        model = mixfold.PPCA(1).fit(rows)
+    else:
+        model = mixfold.RBM(2, visible="gaussian", max_epochs=1, random_state=0).fit(rows)
+    found = model.reconstruct(np.zeros((2, 3), np.float32))
+    assert np.isfinite(found).all()
+    assert model.reconstruct(X[:2]).dtype == np.float64
+
+
+def test_cells_of_a_kernel_are_no_cells_of_the_table() -> None:
+    model = mixfold.SupervisedPPCA(1, kernel="rbf").fit(X, Y)
+    assert model.oddness(X, n_draws=50).shape == (40,)
+    with pytest.raises(ValueError, match="by='cell' needs a model of the columns"):
+        model.oddness(X, by="cell")
+
+
+def test_a_classifier_of_other_packages_says_that_they_take_no_weights() -> None:
+    with pytest.raises(ValueError, match=r"GaussianMixture\.fit takes no sample_weight"):
+        mixfold.MixtureClassifier(TheirMixture()).fit(X, Y, sample_weight=np.ones(40))
+
+
+def test_densities_of_zero_of_other_packages_are_minus_infinity() -> None:
+    model = mixfold.MixtureClassifier(KernelDensity(kernel="tophat")).fit(X, Y)
+    np.testing.assert_allclose(model.predict_proba([[1e6, 0, 0]]), [[0.5, 0.5]])
+
+
+def test_iterates_that_are_not_kept_are_not_asked_for() -> None:
+    with pytest.raises(AttributeError, match="does not keep iterates.*Use predict"):
+        mixfold.MixtureClassifier().fit(X, Y).staged_predict(X)
