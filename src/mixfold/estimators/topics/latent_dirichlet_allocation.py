@@ -161,6 +161,7 @@ class LatentDirichletAllocation(TopicEstimator):
     ((100, 2), True)
     """
 
+    _streams_go_on: ClassVar[bool] = True
     _constraints: ClassVar[rule.Constraints] = {
         "n_components": (rule.integer(1),),
         "doc_topic_prior": (rule.one_of(["learn"]), rule.number(0, open_end=True)),

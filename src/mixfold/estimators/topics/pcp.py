@@ -157,6 +157,7 @@ class PCP(ClusterMixin, TopicEstimator):
     (1, 2)
     """
 
+    _streams_go_on: ClassVar[bool] = True
     _constraints: ClassVar[rule.Constraints] = {
         "n_components": (rule.integer(1),),
         "n_clusters": (rule.integer(1), rule.one_of(["documents"])),
