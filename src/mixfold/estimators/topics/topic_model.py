@@ -234,6 +234,9 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldE
     # ------------------------------------------------ files and scikit-learn
 
     def _check_state(self) -> None:
+        topics = getattr(self._params, "topics", None)
+        if isinstance(topics, np.ndarray) and topics.ndim and not topics.sum(axis=-1).all():
+            raise ValueError("a topic has no words")
         self._publish_params()
         if self.topics_.shape != (self.n_components, self.n_features_in_):
             raise ValueError("parameters of another shape than the settings declare")
