@@ -132,10 +132,25 @@ def _clamp(L, y):
 
 
 @kernel
-def normalise_tile(L, w, y, top, total, spread, R, sums):
+def _leave_out(L, top, w, first, trusted, left_out):
+    """Weight 0 for rows whose shares rounding could have changed; they are marked."""
+    if top.min() > trusted:
+        return
+    for i in range(top.size):
+        if not (top[i] > trusted):  # NaN, an overflow, is left out too
+            if w[i] > 0:
+                left_out[first + i] = True
+            w[i] = 0
+            top[i] = 0
+            L[:, i] = 0
+
+
+@kernel
+def normalise_tile(L, w, y, top, total, spread, R, sums, first, trusted, left_out):
     """Log densities (K, n) -> weighted responsibilities R (n, K).
 
-    Adds the weighted log-likelihood, entropy and weight to sums.
+    Adds the weighted log-likelihood, entropy and weight to sums. A row whose largest log density
+    is not above ``trusted`` is left out: its weight becomes 0, and its place is marked.
     """
     K, n = L.shape
     _clamp(L, y)
@@ -143,6 +158,8 @@ def normalise_tile(L, w, y, top, total, spread, R, sums):
     for k in range(1, K):
         for i in range(n):
             top[i] = max(top[i], L[k, i])
+    if left_out.size:
+        _leave_out(L, top, w, first, trusted, left_out)
     total[:] = 0
     spread[:] = 0
     for k in range(K):
