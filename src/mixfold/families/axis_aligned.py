@@ -187,9 +187,12 @@ class AxisGaussian(GaussianFamily):
         return Scores(out, (U, seen))
 
     def trust(self, reading: AxisReading, dtype: np.dtype[Any]) -> Trust:
-        constant, size = reading.constant.sum(axis=1), reading.means.shape[1]
-        single = tile_width(dtype, reading.amplification.max()) == np.float32
-        return gaussian_trust(constant, reading.amplification, size, single)
+        if dtype not in reading.trusts:
+            single = tile_width(dtype, reading.amplification.max()) == np.float32
+            constant = reading.constant.sum(axis=1)
+            trust = gaussian_trust(constant, reading.amplification, reading.means.shape[1], single)
+            reading.trusts[dtype] = trust
+        return reading.trusts[dtype]
 
     def log_ratios(self, block: Block, reading: AxisReading, reference: int) -> Array:
         """Of Q_k - Q_r = sum_d (p_k - p_r) v^2 + p_k e (2 v + e) with v = u - mu_r and e =

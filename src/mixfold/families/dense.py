@@ -7,7 +7,7 @@ ill-conditioned components, missing entries, sparse rows, many columns.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -51,6 +51,8 @@ class DenseReading:
     amplification: Array
     # over (1, u_d, u_d u_e), if the components are to be scored that way
     theta: Array | None = None
+    # how far scores can be relied on, by type of the rows: the same for every block of a pass
+    trusts: dict[Any, Trust] = field(default_factory=dict, init=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,9 +250,12 @@ class DenseGaussian(GaussianFamily):
         return Scores(out, _Work(U, patterns, tuple(deviations)))
 
     def trust(self, reading: DenseReading, dtype: np.dtype[Any]) -> Trust:
-        size = reading.means.shape[1]
-        single = tile_width(dtype, reading.amplification.max()) == np.float32
-        return gaussian_trust(reading.constant, reading.amplification, size, single)
+        if dtype not in reading.trusts:
+            single = tile_width(dtype, reading.amplification.max()) == np.float32
+            reading.trusts[dtype] = gaussian_trust(
+                reading.constant, reading.amplification, reading.means.shape[1], single
+            )
+        return reading.trusts[dtype]
 
     def log_ratios(self, block: Block, reading: DenseReading, reference: int) -> Array:
         U = reading.frame.enter(dense_rows(block.X))

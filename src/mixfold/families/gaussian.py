@@ -19,8 +19,8 @@ from mixfold.math.frame import Frame
 AMPLIFICATION_LIMIT = 1e6
 # the same for float32, where 1e-4 suffices: beyond it the arithmetic is float64
 AMPLIFICATION_LIMIT_32 = 1e3
-# Terms of a score may be this large, for a row far from all components, before its shares are made of
-# ratios of densities (``log_ratios``); their rounding is then up to 1e-7 in float64, 1e-2 in float32
+# Terms of a score may be this large, for a row far from all components, before its shares are made
+# of ratios of densities (``log_ratios``); rounding is then up to 1e-7 in float64, 1e-2 in float32
 FAR_TERMS, FAR_TERMS_32 = 1e9, 1e5
 # and of squared distances, in units of that of a typical row, up to which it never is
 NEAR = 100.0

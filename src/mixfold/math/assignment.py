@@ -4,8 +4,8 @@ In frame coordinates |u - c_k|^2 = |u|^2 - 2 u.c_k + |c_k|^2: one matrix product
 for a tile of rows. That form loses digits where centres are close to each other compared with their
 distance to the origin. So a row whose two best scores differ by no more than rounding is decided by
 differences of centres, and the distances that are summed are made of differences u - c_k: the
-assignment of a row is a function of the row and the centres, whatever tile it stands in, and ties go
-to the lowest index.
+assignment of a row is a function of the row and the centres, whatever tile it stands in, and ties
+go to the lowest index.
 
 A missing entry is left out of the distance. Rows are then (u, seen) with u = 0 where missing, and
 the scores are -2 u.c_k + seen.c_k^2.
@@ -120,9 +120,10 @@ def _settle(U, points, S, bias, best, second, slack, reach, n, arg, distance):
         limit = best[i] + doubt
         chosen = -1
         for k in range(S.shape[0]):
-            if not (S[k, i] + bias[k] > limit):  # an overflow, NaN, is decided here too
-                if chosen < 0 or _nearer(U[i], points[k], points[chosen]):
-                    chosen = k
+            if S[k, i] + bias[k] > limit:  # an overflow, NaN, is decided below
+                continue
+            if chosen < 0 or _nearer(U[i], points[k], points[chosen]):
+                chosen = k
         arg[i] = chosen
         distance[i] = _apart(U[i], points[chosen])
 

@@ -132,7 +132,7 @@ def lifted_pass(
     dtype is the dtype of the arithmetic. Sums over tiles are float64 in any case. Rows whose
     largest log density is not above ``trusted`` are left out of the sums.
     """
-    moments, sums = np.zeros(theta.shape[::-1]), np.zeros(3)
+    moments, sums = np.zeros(theta.shape[::-1]), np.zeros(4)
     weight, labels = row_fields(block)
     left_out = marks_of(block, trusted)
     _pass(
@@ -149,7 +149,7 @@ def marks_of(block: Block, trusted: float) -> Array:
 
 def sums_of_pass(moments: Array, sums: Array, left_out: Array) -> Sums:
     """What a kernel wrote, as a value."""
-    rows = np.flatnonzero(left_out)
+    rows = np.flatnonzero(left_out) if sums[3] else _NO_ROWS
     return Sums(moments.T, float(sums[0]), float(sums[1]), float(sums[2]), rows)
 
 

@@ -83,7 +83,7 @@ def pooled_pass(
     above ``trusted`` are left out of the sums.
     """
     size = whiten.shape[0]
-    moments, second, sums = np.zeros(theta.shape[::-1]), np.zeros((size, size)), np.zeros(3)
+    moments, second, sums = np.zeros(theta.shape[::-1]), np.zeros((size, size)), np.zeros(4)
     weight, labels = row_fields(block)
     left_out = marks_of(block, trusted)
     _pass(

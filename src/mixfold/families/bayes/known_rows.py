@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -101,7 +101,7 @@ class KnownRows(GaussianFamily):
     def mode(self, params: GaussianParams) -> KnownReading:
         reading = _TIED.mode(params)
         return KnownReading(
-            **{f.name: getattr(reading, f.name) for f in fields(reading)},
+            **{f.name: getattr(reading, f.name) for f in fields(reading) if f.init},
             height=float(reading.constant[0]),
             covariance=params.scatter,
         )

@@ -58,6 +58,7 @@ def _share(P, L, weight, labels, first, n_factors, R, sums, trusted, left_out):
         top = L[n].max()
         if left_out.size and not (top > trusted):
             left_out[first + n] = w > 0
+            sums[3] += 1
             w = 0.0
             L[n] = 0
             top = L[n, 0]
@@ -89,7 +90,7 @@ def lifted_pass(
     K, D, d = lift.reading.shape
     weight, labels = row_fields(block)
     constant = (lift.constant + log_weights).astype(lift.dtype)
-    total, count, totals = np.zeros((D, K * (d + 1))), np.zeros(K), np.zeros(3)
+    total, count, totals = np.zeros((D, K * (d + 1))), np.zeros(K), np.zeros(4)
     squares = np.zeros((K, lift.precision.shape[1]))
     part = np.empty((D, K * (d + 1)), lift.dtype)
     trusted = factor_trust(reading, block.X.dtype).least
