@@ -14,6 +14,7 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted
 from mixfold.contracts import Array, Block, Event, Source
 from mixfold.engine.loop import Plan
 from mixfold.engine.random import seed_from
+from mixfold.estimators.outputs.output_weight import choose_output_weight
 from mixfold.estimators.outputs.supervised_gaussian import (
     GaussianOutputEstimator,
     make_gaussian_model,
@@ -244,6 +245,7 @@ default=None
     _methods: ClassVar[tuple[str, ...]] = ("posterior", "least-squares")
     _constraints: ClassVar[rule.Constraints] = {
         **GaussianOutputEstimator._constraints,
+        "output_weight": (rule.one_of(["auto"]), rule.number(0, open_end=True)),
         "solver": (rule.one_of(["auto", "profile", "em"]),),
         **FEATURE_RULES,
     }
@@ -251,6 +253,7 @@ default=None
         *GaussianOutputEstimator._stored,
         "solver_",
         "_feature_map",
+        "_emphasis",
     )
     # the coordinates in which the rows are seen, with a kernel
     _feature_map: FeatureMap | None = None
@@ -267,7 +270,7 @@ default=None
         task: str = "auto",
         output_noise: Any = "shared",
         input_noise: float | None = None,
-        output_weight: float = 1.0,
+        output_weight: Any = 1.0,
         coding: str = "contrast",
         standardize: Any = "auto",
         solver: str = "auto",
@@ -356,6 +359,9 @@ default=None
             mapped = view_rows(source, found)
             source, self._feature_map = keep_in_memory(mapped, self._executor(mapped)), found
 
+        # how much the labels count, if the rows are to say so
+        self._settle_emphasis(source, outputs, given.read_weights())
+
         # the closed form, if it is asked for or quick and no row lacks entries; else steps of EM
         model = self._joint_model()
         views = profile.Views(
@@ -363,7 +369,7 @@ default=None
             n_outputs=model.outputs.n_outputs,
             n_factors=int(self.n_components),
             weight=model.outputs.weight,
-            input_noise=None if self.input_noise is None else float(self.input_noise),
+            input_noise=model.start.noise,
             output_noise=model.outputs.fixed_noise,
             input_floor=model.family.floor,
             output_floor=model.outputs.floor,
@@ -373,6 +379,16 @@ default=None
         if not (closed and self._fit_in_closed_form(source, model, views)):
             self._fit_by_em(source, first_batch)
         return source
+
+    def _settle_emphasis(self, source: Source, outputs: Array, weights: Array | None) -> None:
+        """Choose how much labels count, for output_weight='auto'; a warm start keeps the choice."""
+        kept = self._emphasis if self.warm_start and hasattr(self, "_params") else None
+        automatic = self.output_weight == "auto" and self._target.task == "classification"
+        if not automatic:
+            self._emphasis = None
+        elif kept is None:
+            self.__dict__.pop("_params", None)  # those of a fit with another noise
+            self._emphasis = choose_output_weight(self, source, outputs, weights)
 
     def _takes_closed_form(self, source: Source, views: profile.Views, all_known: bool) -> bool:
         """Whether the closed form is asked for, or can be had quickly."""
@@ -389,7 +405,7 @@ default=None
         if self.solver == "profile" and lacks:
             raise ValueError(f"solver='profile' needs {' and '.join(lacks)}; use solver='em'")
         # outputs that count more than once, with a noise to learn: the highest maximum is no use
-        spike = self.output_weight > 1 and isinstance(self.output_noise, str)
+        spike = views.weight > 1 and isinstance(self.output_noise, str)
         quick = not spike and (size <= _QUICK or not views.searched)
         return not lacks and (quick or self.solver == "profile")
 
@@ -459,6 +475,12 @@ default=None
             warn_about_fit(result, self.max_iter)
 
     def _why_no_stream(self) -> str:
+        if self.output_weight == "auto":
+            return (
+                "output_weight='auto': it is chosen by labelled rows that are held out, for which "
+                "all of them are needed. Fit a sample of the rows with 'auto', and give its "
+                "noise_variance_ as input_noise to an estimator with output_weight=1.0"
+            )
         if not self._has_feature_space:
             return ""
         return (
@@ -515,6 +537,10 @@ default=None
         self.loadings_ = loadings.astype(self._dtype)
         self.components_ = np.ascontiguousarray(self.loadings_.T)
         self.noise_variance_ = noise
+        chosen = self._emphasis
+        number = 1.0 if self.output_weight == "auto" else float(self.output_weight)
+        self.output_weight_ = number if chosen is None else chosen.weight
+        self.unlabelled_weight_ = 1.0 if chosen is None else chosen.unlabelled
         self.explained_variance_ratio_ = (lengths / total).astype(self._dtype)
         covariance = low_rank(components.loadings, components.noise).covariances[0]
         self.latent_covariance_ = covariance.astype(self._dtype)
