@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,6 +13,7 @@ import numpy as np
 
 from mixfold import store
 from mixfold.contracts import Pilot, record
+from mixfold.engine.moves import Moving
 from mixfold.engine.state import Climb
 
 KIND = "checkpoint"
@@ -32,12 +34,16 @@ class Standing(Protocol):
 @record
 @dataclass(frozen=True, slots=True)
 class Progressed:
-    """Where a fit stands: the restart under way, its climb, and the best climb that has ended."""
+    """Where a fit stands: the restart under way, its climb, and the best climb that has ended.
+
+    ``moving`` is the move out of a local optimum that the climb follows, if it does.
+    """
 
     seed: int
     restart: int
     climb: Climb | None
     best: Climb | None
+    moving: Moving | None = None
 
     @property
     def reason(self) -> str:
@@ -101,14 +107,16 @@ class Checkpoint:
             )
         self._data = data
 
-    def offer(self, progressed: Standing) -> None:
+    def offer(self, progressed: Standing, pack: Callable[[Any], Any] | None = None) -> None:
         """Write, unless that was done a moment ago."""
         if time.monotonic() >= self._next:
-            self.write(progressed)
+            self.write(progressed, pack)
 
-    def write(self, progressed: Standing) -> None:
+    def write(self, progressed: Standing, pack: Callable[[Any], Any] | None = None) -> None:
+        """Write; ``pack`` turns what stands into what a file can hold, if it is more than that."""
         began = time.monotonic()
-        tree = {"settings": self.settings, "data": self._data, "progressed": progressed}
+        stored = progressed if pack is None else pack(progressed)
+        tree = {"settings": self.settings, "data": self._data, "progressed": stored}
         store.write(self.path, KIND, tree)
         now = time.monotonic()
         self._next = now + max(0.5, (now - began) / _SHARE)
