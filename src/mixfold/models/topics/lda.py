@@ -28,6 +28,10 @@ class TopicReading:
     prior: Array
 
 
+# inner steps of a document of which nothing is known, and when they end
+SWEEPS, TOL = 50, 1e-3
+
+
 @dataclass(frozen=True, slots=True)
 class LDAModel:
     """``first`` is the start. Priors are learned after step ``patience``.
@@ -43,9 +47,9 @@ class LDAModel:
     learn_prior: bool = True
     learn_smoothing: bool = True
     patience: int = 3
-    sweeps: int = 50
+    sweeps: int = SWEEPS
     again: int = 3
-    tol: float = 1e-3
+    tol: float = TOL
 
     def initialise(self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0) -> TopicParams:
         return self.first
@@ -145,6 +149,13 @@ def infer(
         gamma, sums, sweeps, tol,
     )  # fmt: skip
     return inside, int(made)
+
+
+def infer_tokens(reading: TopicReading, counts: Counts) -> Array:
+    """Tokens of documents by topic (n, K), of which nothing is known yet."""
+    gamma = np.ones((len(counts.lengths), len(reading.prior)))
+    infer(reading, counts, gamma, np.zeros(reading.words.shape), SWEEPS, TOL)
+    return np.maximum(gamma - reading.prior, 0.0)
 
 
 def terms(gamma: Array, prior: Array, weight: Array) -> tuple[Array, Array]:
