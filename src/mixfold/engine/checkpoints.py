@@ -59,11 +59,17 @@ class Checkpoint:
         Written atomically; removed when the fit has ended by itself.
     settings : dict
         What must be the same for a fit to go on: parameters of the estimator, as JSON values.
+
+    Attributes
+    ----------
+    pack : callable, optional
+        Turns where a fit stands into what a file can hold, where that is not the same.
     """
 
     def __init__(self, path: str | Path, settings: dict[str, Any]) -> None:
         self.path = Path(path)
         self.settings = settings
+        self.pack: Callable[[Any], Any] | None = None
         self._data = 0
         self._saved: Any = None
         self._looked = False
@@ -107,15 +113,14 @@ class Checkpoint:
             )
         self._data = data
 
-    def offer(self, progressed: Standing, pack: Callable[[Any], Any] | None = None) -> None:
+    def offer(self, progressed: Standing) -> None:
         """Write, unless that was done a moment ago."""
         if time.monotonic() >= self._next:
-            self.write(progressed, pack)
+            self.write(progressed)
 
-    def write(self, progressed: Standing, pack: Callable[[Any], Any] | None = None) -> None:
-        """Write; ``pack`` turns what stands into what a file can hold, if it is more than that."""
+    def write(self, progressed: Standing) -> None:
         began = time.monotonic()
-        stored = progressed if pack is None else pack(progressed)
+        stored = progressed if self.pack is None else self.pack(progressed)
         tree = {"settings": self.settings, "data": self._data, "progressed": stored}
         store.write(self.path, KIND, tree)
         now = time.monotonic()

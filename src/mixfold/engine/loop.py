@@ -105,6 +105,8 @@ def fit(
         checkpoint.check(saved, pilot)
     memory = open_memory(model, source, executor) if plan.online is None else None
     task = Task(model, source, executor, pilot, seed, memory)
+    if checkpoint:
+        checkpoint.pack = partial(_pack, task)
     job = _Job(task, plan, _rules(plan), start, earlier, checkpoint, progress or Progress(0))
     # M steps are many small factorisations, in which threads of BLAS only wait for each other
     with job.progress, single_threaded_blas():
@@ -157,12 +159,11 @@ def _was_stopped(climb: Climb) -> bool:
 def _one_restart(job: _Job, progressed: Progressed) -> Progressed:
     restart, checkpoint = progressed.restart, job.checkpoint
     state = _note_lost_rows(progressed.climb) if progressed.climb else _start(job, restart)
-    pack = partial(_pack, job.task)
 
     def watch_move(now: Climb, moving: Moving | None) -> None:
         job.progress.report(restart, now)
         if checkpoint:
-            checkpoint.offer(replace(progressed, climb=now, moving=moving), pack)
+            checkpoint.offer(replace(progressed, climb=now, moving=moving))
 
     def watch(now: Climb) -> None:
         watch_move(now, progressed.moving)
@@ -177,7 +178,7 @@ def _one_restart(job: _Job, progressed: Progressed) -> Progressed:
     if checkpoint and _was_stopped(done):
         if _was_stopped(under_way):
             under_way = replace(under_way, reason="")
-        checkpoint.write(replace(progressed, climb=under_way, moving=moving), pack)
+        checkpoint.write(replace(progressed, climb=under_way, moving=moving))
     done = replace(done, rows=None)  # of this climb alone, and perhaps large
     best = progressed.best
     if best is None or done.objective > best.objective:
