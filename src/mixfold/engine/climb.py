@@ -164,9 +164,7 @@ def _m_step(task: Task, state: Climb, stats: Any, n_iter: int) -> Update[Any]:
     """The plain step from ``best``, which is iteration ``n_iter``, of the length that is due."""
     rng = np.random.default_rng([task.seed % 2**63, n_iter])
     rows = None if task.memory is None or state.memo is not None else task.memory.parts()
-    context = Context(
-        task.pilot, rng, n_iter + 1, state.events, length=state.length, rows=rows
-    )
+    context = Context(task.pilot, rng, n_iter + 1, state.events, length=state.length, rows=rows)
     return task.model.update(state.best, stats, context)
 
 

@@ -14,11 +14,11 @@ from mixfold.engine.budget import Deadline
 from mixfold.engine.checkpoints import Checkpoint, Progressed
 from mixfold.engine.climb import climb
 from mixfold.engine.executors.blas import single_threaded_blas
+from mixfold.engine.executors.row_memory import NotStored, open_memory
 from mixfold.engine.moves import Moving, improve_by_moves
 from mixfold.engine.online import Online
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.progress import Progress
-from mixfold.engine.executors.row_memory import NotStored, open_memory
 from mixfold.engine.sources import open_source
 from mixfold.engine.state import Climb, Rules, Task, add_events, resume_climb
 

@@ -12,8 +12,8 @@ from mixfold.engine.acceleration import Acceleration, Failure, Point, Proposal
 from mixfold.engine.budget import NEVER, Deadline
 
 if TYPE_CHECKING:
-    from mixfold.engine.online import Online
     from mixfold.engine.executors.row_memory import PassMemory
+    from mixfold.engine.online import Online
 
 # plain steps before the first extrapolation: far from an optimum EM is hard to beat
 WARM_UP = 5
@@ -66,7 +66,8 @@ class Climb:
 
     ``length`` is how long a tentative step may be, ``tentative`` says that the last plain step was
     one, and ``stats`` are the statistics at ``best``, kept as long as such a step may be taken
-    back. ``rows`` is what the last accepted pass has kept of each row (``engine/executors/row_memory.py``).
+    back. ``rows`` is what the last accepted pass has kept of each row
+    (``engine/executors/row_memory.py``).
     """
 
     params: Any

@@ -308,5 +308,3 @@ def test_laws_of_independent_posteriors():
     X, params = corpus(11, 60, 8), drawn(11, 4, 3, 8, 60)
     case = Case(PCPModel((params, params), MeanField(), patience=3), X, rtol=1e-9)
     laws.check_model(case, skip=SKIP | {"monotone objective": "without a memory each pass is new"})
-
-

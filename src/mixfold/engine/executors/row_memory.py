@@ -2,8 +2,8 @@
 
 ``LocalMemory`` lies in this process: one array over all rows, or a scratch file beyond
 ``SCRATCH_BYTES``. A cluster has its own (``engine/executors/dask_memory.py``), which lies beside
-the rows on their workers. Both are workspaces: what an accepted pass has kept is a value (``state``)
-that the climb carries on, so that a pass that is rejected, a start that is given up or a proposal
+the rows on their workers. Both are workspaces: what an accepted pass has kept is a value
+(``state``) that the climb carries on, so that a pass that is rejected, a start that is given up or a proposal
 that is not followed leaves nothing behind.
 """
 
@@ -50,8 +50,8 @@ class NotStored:
         """What a user should know of a fit that goes on from there."""
         message = (
             f"the checkpoint does not hold what was known of each row ({self.n_bytes / 2**30:.1f} "
-            f"GB, more than {STORED_BYTES / 2**30:g} GB): it was made again, and the fit may end in "
-            "other numbers than one that is not interrupted"
+            f"GB, more than {STORED_BYTES / 2**30:g} GB): it was made again, and the fit may end "
+            "in other numbers than one that is not interrupted"
         )
         return Event("memory", message, iteration)
 

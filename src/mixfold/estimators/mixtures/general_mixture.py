@@ -191,8 +191,8 @@ class GeneralMixture(BayesEstimator):
         return survey, model.with_prior(source, survey.executor, survey.pilot, keys)
 
     def _note_codes(self, source: Source, earlier: Sequence[Any]) -> None:
-        names, n_features = source.feature_names, source.n_features
-        chosen = make_family(self._family_setting(), self._options(), names, n_features)
+        names = None if source.feature_names is None else np.array(source.feature_names)
+        chosen = make_family(self._family_setting(), self._options(), names, source.n_features)
         setting = self._family_setting()
         alike = [one for one in earlier if isinstance(one, type(self))]
         maxima = [one._maxima for one in alike if one._family_setting() == setting]

@@ -272,9 +272,7 @@ class PCP(ClusterMixin, TopicEstimator):
         weight = np.concatenate(list(executor.map_rows(_weights, source)))
         used = weight > 0
         size = self._limit_clusters(int(used.sum()))
-        return start_clusters(
-            by_topic[used], weight[used], found, float(self.alpha), size, rng
-        )
+        return start_clusters(by_topic[used], weight[used], found, float(self.alpha), size, rng)
 
     def _limit_clusters(self, documents: int) -> int:
         """The number of clusters; more than documents cannot be told apart."""

@@ -223,7 +223,7 @@ def fold_rows(rows: LabelledRows, known: Array) -> FoldRows:
     root = np.sqrt(rows.weights[known])[:, None]
     table = np.hstack([X * root, Y * root, root])
     if len(table) > table.shape[1]:
-        table = np.linalg.qr(table, mode="r")
+        table = np.asarray(np.linalg.qr(table, mode="r"))
     r = X.shape[1]
     return FoldRows(table[:, :r], table[:, r:-1], table[:, -1], rows.variances, rows.total)
 

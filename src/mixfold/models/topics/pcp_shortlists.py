@@ -25,9 +25,7 @@ class Shortlists:
     length: int = LENGTH
     passes: int = PASSES
 
-    def current(
-        self, reading: PCPReading, X: Any, rows: slice, memory: RowMemory | None
-    ) -> Array:
+    def current(self, reading: PCPReading, X: Any, rows: slice, memory: RowMemory | None) -> Array:
         """Positions (n, length) of clusters for documents, -1 for none."""
         known = None if memory is None else memory.recall(rows)
         if known is None:

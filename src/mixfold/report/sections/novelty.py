@@ -89,7 +89,9 @@ def _table(subject: Subject, odd: OddRows, name: str, reasons: list[list[Reason]
         head.append("largest topic" if groups.word == "topic" else groups.word)
 
     def told(value: float) -> str:
-        return oddness_share(float(oddness_of(np.asarray(value)))) if by_oddness else number(value, 4)
+        return (
+            oddness_share(float(oddness_of(np.asarray(value)))) if by_oddness else number(value, 4)
+        )
 
     rows = []
     for i, row in enumerate(odd.rows):

@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 
 from mixfold.math.link_functions import LINKS
 from mixfold.models.networks.factorization.codes import CodeProblem, codes
-from mixfold.models.networks.factorization.remembered import KnownCodes
 from mixfold.models.networks.factorization.records import Layer
+from mixfold.models.networks.factorization.remembered import KnownCodes
 from mixfold.models.networks.factorization.source_rules import (
     Asked,
     GradientSources,
