@@ -694,7 +694,7 @@ def labels(rng: np.random.Generator, n: int) -> tuple[Any, str]:
             2,
             1,
             2,
-        ),  # noqa: E501
+        ),
     )
     if how == "two":
         return rng.integers(0, 2, n), how

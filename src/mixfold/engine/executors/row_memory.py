@@ -3,8 +3,8 @@
 ``LocalMemory`` lies in this process: one array over all rows, or a scratch file beyond
 ``SCRATCH_BYTES``. A cluster has its own (``engine/executors/dask_memory.py``), which lies beside
 the rows on their workers. Both are workspaces: what an accepted pass has kept is a value
-(``state``) that the climb carries on, so that a pass that is rejected, a start that is given up or a proposal
-that is not followed leaves nothing behind.
+(``state``) that the climb carries on, so that a pass that is rejected, a start that is given up or
+a proposal that is not followed leaves nothing behind.
 """
 
 from __future__ import annotations
