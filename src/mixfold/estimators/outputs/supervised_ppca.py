@@ -52,7 +52,12 @@ from mixfold.models.factors.spectral_sums import MissingEntries
 from mixfold.models.kernels.maps import FeatureMap
 from mixfold.models.outputs import joint_posterior, profile
 from mixfold.models.outputs.gaussian_starts import all_rows_axes
-from mixfold.models.outputs.model import GaussianModel, SupervisedModel, SupervisedReading
+from mixfold.models.outputs.model import (
+    GaussianModel,
+    SupervisedModel,
+    SupervisedParams,
+    SupervisedReading,
+)
 
 # order of a matrix that may be decomposed a hundred times, unasked and if asked for
 _QUICK, _LARGEST = 400, 2000
@@ -360,7 +365,7 @@ default=None
             source, self._feature_map = keep_in_memory(mapped, self._executor(mapped)), found
 
         # how much the labels count, if the rows are to say so
-        self._settle_emphasis(source, outputs, given.read_weights())
+        start = self._settle_emphasis(source, outputs, given.read_weights())
 
         # the closed form, if it is asked for or quick and no row lacks entries; else steps of EM
         model = self._joint_model()
@@ -377,18 +382,25 @@ default=None
         # (not of the first batch of a stream: its own maximum may have no noise, which is no start)
         closed = not first_batch and self._takes_closed_form(source, views, all_known)
         if not (closed and self._fit_in_closed_form(source, model, views)):
-            self._fit_by_em(source, first_batch)
+            self._fit_by_em(source, first_batch, start)
         return source
 
-    def _settle_emphasis(self, source: Source, outputs: Array, weights: Array | None) -> None:
-        """Choose how much labels count, for output_weight='auto'; a warm start keeps the choice."""
+    def _settle_emphasis(
+        self, source: Source, outputs: Array, weights: Array | None
+    ) -> SupervisedParams | None:
+        """Choose how much labels count, for output_weight='auto'; a warm start keeps the choice.
+
+        Where it was chosen, there is a start for EM, too.
+        """
         kept = self._emphasis if self.warm_start and hasattr(self, "_params") else None
         automatic = self.output_weight == "auto" and self._target.task == "classification"
         if not automatic:
             self._emphasis = None
         elif kept is None:
             self.__dict__.pop("_params", None)  # those of a fit with another noise
-            self._emphasis = choose_output_weight(self, source, outputs, weights)
+            self._emphasis, start = choose_output_weight(self, source, outputs, weights)
+            return start
+        return None
 
     def _takes_closed_form(self, source: Source, views: profile.Views, all_known: bool) -> bool:
         """Whether the closed form is asked for, or can be had quickly."""
@@ -442,8 +454,10 @@ default=None
         self._warn_if_no_output_noise(model)
         return True
 
-    def _fit_by_em(self, source: Source, first_batch: bool) -> None:
-        """Climb from the principal axes of all rows, where they are complete, and publish."""
+    def _fit_by_em(
+        self, source: Source, first_batch: bool, start: SupervisedParams | None
+    ) -> None:
+        """Climb from a start or from the principal axes of all complete rows, and publish."""
         self.solver_ = "em"
         survey = survey_rows(self, source)
         self._holes = survey.has_missing
@@ -451,7 +465,9 @@ default=None
         model: Any = self._joint_model()
         warm = self._warm_start(model, survey)
         # where entries lack, a sample of the rows will have to do; a warm start has its parameters
-        if not self._holes and warm.params is None:
+        if start is not None:
+            model = replace(model, start=replace(model.start, first=start))
+        elif not self._holes and warm.params is None:
             rng = np.random.default_rng(survey.seed % 2**63)
             axes, _ = all_rows_axes(source, survey.executor, int(self.n_components), rng)
             model = replace(model, start=replace(model.start, axes=axes))
@@ -538,8 +554,7 @@ default=None
         self.components_ = np.ascontiguousarray(self.loadings_.T)
         self.noise_variance_ = noise
         chosen = self._emphasis
-        number = 1.0 if self.output_weight == "auto" else float(self.output_weight)
-        self.output_weight_ = number if chosen is None else chosen.weight
+        self.output_weight_ = self._output_count if chosen is None else chosen.weight
         self.unlabelled_weight_ = 1.0 if chosen is None else chosen.unlabelled
         self.explained_variance_ratio_ = (lengths / total).astype(self._dtype)
         covariance = low_rank(components.loadings, components.noise).covariances[0]

@@ -37,6 +37,8 @@ _UNLABELLED = (1.0, 0.1, 0.01)
 _ROWS_PER_FACTOR = 10
 # folds at most, and steps of EM for each: a choice needs no more
 _FOLDS, _STEPS = 5, 20
+# steps with all labels, from which a fit in the columns themselves goes on
+_START_STEPS = 200
 # of the noise: what a loading explains at least in the beginning
 _LEAST_SIGNAL = 1e-2
 
@@ -141,6 +143,15 @@ def choose_emphasis(
         best.intercept,
     )
     return chosen, tried
+
+
+def fit_chosen(
+    rows: LabelledRows, n_factors: int, noise: float, unlabelled: float, output_noise: float | None
+) -> ScatterFits:
+    """One fit with all labels."""
+    every = fold_rows(rows, np.ones(len(rows.classes), bool))
+    noises = np.array([noise])
+    return fit_scatter(every, n_factors, noises, unlabelled, output_noise, steps=_START_STEPS)
 
 
 def _best(tried: list[Trial]) -> Trial:
