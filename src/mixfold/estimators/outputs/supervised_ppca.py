@@ -86,8 +86,9 @@ class SupervisedPPCA(GaussianOutputEstimator):
     memory, with NaN where entries are missing.
 
     With many more columns than outputs, and both noises learned, the likelihood is one of the
-    columns and the axes are nearly those of PCA: set ``input_noise`` and ``output_noise`` (the
-    smaller their ratio, the more the outputs matter), or raise ``output_weight``.
+    columns and the axes are nearly those of PCA. With few labels of classes set
+    ``output_weight='auto'``; or set ``input_noise`` and ``output_noise`` (the smaller their ratio,
+    the more the outputs matter).
 
     Parameters
     ----------
@@ -122,10 +123,15 @@ default=None
         (in standardised units if outputs are standardised).
     input_noise : float, default=None
         The noise variance of the columns, if it is not to be learned.
-    output_weight : float, default=1.0
-        How often each output counts, p(y | z)^output_weight: more than 1 stresses the outputs. Name
-        ``output_noise`` then: if it is learned, and factors can explain the outputs wholly, there
-        is no bound to the likelihood.
+    output_weight : float or 'auto', default=1.0
+        How much an output counts against a column. A number: p(y | z)^output_weight, more than 1
+        stresses the outputs. Name ``output_noise`` then: if it is learned, and factors can explain
+        the outputs wholly, there is no bound to the likelihood.
+        'auto' is for classes of which few are known: p(x | z)^(1 / output_weight_) p(y | z), which
+        is a noise of the columns above the one that would be learned. It is chosen, with the weight
+        of rows without label, by the likelihood of labels that are held out, and probabilities of
+        classes are scaled by what these say (see Notes). Needs complete rows and no
+        ``input_noise``; labels (several columns) and numbers count once.
     coding : {'contrast', 'one-of-c'}, default='contrast'
         Classes as corners of a simplex in C - 1 dimensions, or as unit vectors in C; the latter
         sum to one, which factors can explain without noise: the likelihood then has no bound.
@@ -184,6 +190,11 @@ default=None
         Of numbers and labels in their units; of classes as they are coded.
     output_mean_ : ndarray of shape (n_outputs,)
     output_noise_variance_ : ndarray of shape (n_outputs,)
+    output_weight_ : float
+        What ``output_weight`` is, or was chosen to be. With 'auto', ``noise_variance_`` is that
+        many times the noise of PPCA of all rows; where it is 1 the noise is learned.
+    unlabelled_weight_ : float
+        How often a row of which no output is known counts: 1 unless 'auto' chose less.
     classes_ : ndarray
         Of a classifier; of labels 0 and 1.
     n_outputs_ : int
@@ -208,6 +219,16 @@ default=None
     has outside of their span does not count. A row without outputs is read by its coordinates
     alone, so that a few labelled rows among many work as they do without a kernel. There is no way
     back to rows: ``inverse_transform``, ``reconstruct``, ``impute`` and ``sample`` are not there.
+
+    With ``output_weight='auto'`` labels are held out in up to five folds that have rows of each
+    class; the columns of these rows stay. Tried are seven noises between that of PPCA and the
+    variance of the first axis, then weights 0.1 and 0.01 of rows without label, as long as ten rows
+    for each factor are left. The fits of the choice are made in the first 100 principal
+    coordinates (or twice ``n_components``), with 5000 labelled rows at most, and need two passes or
+    so over the data, however many are tried. Predictions of few labels are too sure of themselves:
+    the two parts of the log-odds of a class, one linear in x and one constant, are multiplied by
+    numbers that suit the held-out labels, and the best likelihood after that decides. The choice
+    does not depend on ``random_state``. A warm start keeps the choice of the last fit.
 
     References
     ----------
