@@ -40,9 +40,7 @@ def _make_faces_set(
     return SetFile(DataFile(file, content, origin, optional=True), shape, classes, labelled)
 
 
-def _make_words_set(
-    file: str, shape: tuple[int, int], origin: str, classes: int = 20
-) -> SetFile:
+def _make_words_set(file: str, shape: tuple[int, int], origin: str, classes: int = 20) -> SetFile:
     content = f"word counts as a CSR matrix of {shape[0]} x {shape[1]} (arrays data, indices, "
     content += f"indptr, shape) and y ({classes} topics)"
     return SetFile(DataFile(file, content, origin, optional=True), shape, classes, 5, text=True)

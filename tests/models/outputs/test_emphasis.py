@@ -45,9 +45,7 @@ def describe(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) ->
 def log_density(fit: emphasis.ScatterFits, X: np.ndarray, y: np.ndarray, u: float) -> float:
     """Sum of the log densities of rows with their outputs, by normals of all columns at once."""
     W, V = fit.loadings[0], fit.output_loadings[0]
-    noise = np.concatenate(
-        [np.full(len(W), fit.noise[0]), np.full(len(V), fit.output_noise[0])]
-    )
+    noise = np.concatenate([np.full(len(W), fit.noise[0]), np.full(len(V), fit.output_noise[0])])
     both = np.vstack([W, V])
     covariance = both @ both.T + np.diag(noise)
     mean = np.concatenate([fit.means[0], fit.output_means[0]])
@@ -80,9 +78,7 @@ def test_the_fit_is_stationary_for_all_that_is_learned() -> None:
     shapes, cuts = [p.shape for p in parts], np.cumsum([p.size for p in parts])[:-1]
 
     def objective(vector: np.ndarray) -> float:
-        W, m, V, c, v = (
-            p.reshape(s) for p, s in zip(np.split(vector, cuts), shapes, strict=True)
-        )
+        W, m, V, c, v = (p.reshape(s) for p, s in zip(np.split(vector, cuts), shapes, strict=True))
         trial = emphasis.ScatterFits(W, m, fit.noise, V, c, v, fit.objectives)
         return log_density(trial, X, y, 0.3)
 

@@ -35,7 +35,8 @@ def choose_output_weight(
 ) -> tuple[Emphasis, SupervisedParams | None]:
     """The weight that predicts held-out labels best, and where a fit with it may start.
 
-    ``outputs`` (n, L) are codes of classes. The same rows give the same choice, whatever ``random_state`` is.
+    ``outputs`` (n, L) are codes of classes. The same rows give the same choice, whatever
+    ``random_state`` is.
     """
     if estimator.input_noise is not None:
         raise ValueError(

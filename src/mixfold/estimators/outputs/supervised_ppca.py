@@ -475,9 +475,7 @@ default=None
         self._warn_if_no_output_noise(model)
         return True
 
-    def _fit_by_em(
-        self, source: Source, first_batch: bool, start: SupervisedParams | None
-    ) -> None:
+    def _fit_by_em(self, source: Source, first_batch: bool, start: SupervisedParams | None) -> None:
         """Climb from a start or from the principal axes of all complete rows, and publish."""
         self.solver_ = "em"
         survey = survey_rows(self, source)

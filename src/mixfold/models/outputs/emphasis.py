@@ -212,8 +212,8 @@ class _Search:
         classes, weights = self.rows.classes[held], self.rows.weights[held] / len(self.folds)
         prior = np.log(np.maximum(self.rows.prior, np.finfo(float).tiny))
         return [
-            Trial(float(noise), unlabelled, *calibrate(*both, prior, classes, weights))
-            for noise, *both in zip(noises, slope, intercept, strict=True)
+            Trial(float(noise), unlabelled, *calibrate(a, b, prior, classes, weights))
+            for noise, a, b in zip(noises, slope, intercept, strict=True)
         ]
 
 
@@ -238,7 +238,7 @@ def fold_rows(rows: LabelledRows, known: Array) -> FoldRows:
     root = np.sqrt(rows.weights[known])[:, None]
     table = np.hstack([X * root, Y * root, root])
     if len(table) > table.shape[1]:
-        table = np.linalg.qr(table, mode="r")
+        table = np.asarray(np.linalg.qr(table, mode="r"))
     r = X.shape[1]
     return FoldRows(table[:, :r], table[:, r:-1], table[:, -1], rows.variances, rows.total)
 

@@ -103,7 +103,9 @@ def discriminant(
     return slope, -0.5 * (gained * codes).sum(axis=-1)[..., None, :]
 
 
-def code_discriminants(rows: Predictive, params: SupervisedParams, codes: Array) -> tuple[Array, Array]:
+def code_discriminants(
+    rows: Predictive, params: SupervisedParams, codes: Array
+) -> tuple[Array, Array]:
     """Slope and intercept of each of the codes (C, L) for rows of a single component, (n, C)."""
     outputs: GaussianOutputParams = params.outputs
     V, center = outputs.loadings[0], outputs.means[0]

@@ -63,9 +63,7 @@ class GaussianStart:
     def _draw(
         self, model: Any, components: FactorParams, rng: np.random.Generator
     ) -> SupervisedParams:
-        return SupervisedParams(
-            np.ones(1), _draw_loadings(components, rng), self._outputs(model)
-        )
+        return SupervisedParams(np.ones(1), _draw_loadings(components, rng), self._outputs(model))
 
     def _outputs(self, model: Any) -> GaussianOutputParams:
         shape = (model.n_components, len(self.means))
