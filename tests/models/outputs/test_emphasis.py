@@ -164,11 +164,13 @@ def test_calibration_maximises_the_penalised_likelihood() -> None:
 def test_folds_hold_out_each_row_once_and_never_the_only_one_of_its_class() -> None:
     classes = np.array([0] * 7 + [1] * 2 + [2])
     folds = emphasis.split_folds(classes)
-    assert folds[-1] == -1
-    assert (folds[:-1] >= 0).all()
-    counts = np.bincount(folds[:7], minlength=5)
-    assert counts.max() - counts.min() <= 1
-    assert len(set(folds[7:9])) == 2
+    assert (folds[:, -1] == -1).all()
+    assert (folds[:, :-1] >= 0).all()
+    for once in folds:
+        counts = np.bincount(once[:7], minlength=5)
+        assert counts.max() - counts.min() <= 1
+        assert len(set(once[7:9])) == 2
+    assert len({tuple(once) for once in folds}) == len(folds)
     np.testing.assert_array_equal(folds, emphasis.split_folds(classes))
 
 
@@ -187,13 +189,17 @@ def test_held_out_rows_are_scored_by_a_fit_without_their_labels() -> None:
     rows = describe(X, y)
     _, tried = emphasis.choose_emphasis(rows, 2, 0.2)
     folds = emphasis.split_folds(rows.classes)
-    slopes, intercepts = np.zeros((2, len(folds), 3))
-    for k in range(folds.max() + 1):
-        fit = fit_scatter(fold_rows(rows, folds != k), 2, np.array([0.2]), 1.0, steps=20)
-        out = folds == k
-        slope, intercept = fit.discriminants(rows.coordinates[out], CODES)
-        slopes[out], intercepts[out] = slope[0], intercept[0]
-    found = emphasis.calibrate(slopes, intercepts, np.log(rows.prior), rows.classes, rows.weights)
+    slopes, intercepts = np.zeros((2, *folds.shape, 3))
+    for once, slope_of, intercept_of in zip(folds, slopes, intercepts, strict=True):
+        for k in range(once.max() + 1):
+            fit = fit_scatter(fold_rows(rows, once != k), 2, np.array([0.2]), 1.0, steps=20)
+            out = once == k
+            slope, intercept = fit.discriminants(rows.coordinates[out], CODES)
+            slope_of[out], intercept_of[out] = slope[0], intercept[0]
+    found = emphasis.calibrate(
+        slopes.reshape(-1, 3), intercepts.reshape(-1, 3), np.log(rows.prior),
+        np.tile(rows.classes, len(folds)), np.tile(rows.weights, len(folds)) / len(folds),
+    )  # fmt: skip
     assert tried[0].score == pytest.approx(found[0])
 
 

@@ -11,9 +11,18 @@ from mixfold.contracts import Array, Block, Source
 from mixfold.estimators.shell.base import warn
 from mixfold.estimators.shell.output_coding import Coding
 from mixfold.estimators.shell.targets import weights_or_ones
+from mixfold.math.principal import Axes
 from mixfold.models.factors.spectral import Spectrum, principal_axes
 from mixfold.models.factors.spectral_sums import MissingEntries
-from mixfold.models.outputs.emphasis import Emphasis, LabelledRows, choose_emphasis
+from mixfold.models.outputs.emphasis import (
+    Emphasis,
+    LabelledRows,
+    choose_emphasis,
+    fit_chosen,
+)
+from mixfold.models.outputs.gaussian_outputs import GaussianOutputParams
+from mixfold.models.outputs.gaussian_starts import from_coordinates
+from mixfold.models.outputs.model import SupervisedParams
 
 # principal axes that rows are looked at in: at least so many, and twice the factors
 _AXES = 100
@@ -23,10 +32,11 @@ _ROWS = 5000
 
 def choose_output_weight(
     estimator: Any, source: Source, outputs: Array, weights: Array | None
-) -> Emphasis:
-    """The weight that predicts held-out labels best; ``outputs`` (n, L) are codes of classes.
+) -> tuple[Emphasis, SupervisedParams | None]:
+    """The weight that predicts held-out labels best, and where a fit with it may start.
 
-    The same rows give the same choice, whatever ``random_state`` is.
+    ``outputs`` (n, L) are codes of classes. The same rows give the same choice, whatever
+    ``random_state`` is.
     """
     if estimator.input_noise is not None:
         raise ValueError(
@@ -43,7 +53,7 @@ def choose_output_weight(
             "there is none, so that output_weight_ is 1. Label more rows, or set output_weight=1.0",
             UserWarning,
         )
-        return Emphasis(1.0, None, 1.0, 1.0, 1.0)
+        return Emphasis(1.0, None, 1.0, 1.0, 1.0), None
     d = int(estimator.n_components)
     estimator._check_sizes(int((weights > 0).sum()))
     rng = np.random.default_rng(0)
@@ -62,7 +72,7 @@ def choose_output_weight(
     if not noise > max(least, np.finfo(float).tiny) or not spectrum.values[0] > noise:
         # factors explain the columns wholly, or the columns do not vary in any direction more
         # than in others: no noise is to be chosen
-        return Emphasis(1.0, None, 1.0, 1.0, 1.0)
+        return Emphasis(1.0, None, 1.0, 1.0, 1.0), None
     chosen = known
     if len(known) > _ROWS:
         chosen = np.sort(rng.choice(known, _ROWS, replace=False))
@@ -75,7 +85,13 @@ def choose_output_weight(
         coding.codes, coding.prior,
     )  # fmt: skip
     held = None if isinstance(estimator.output_noise, str) else float(estimator.output_noise)
-    return choose_emphasis(rows, d, noise, held)[0]
+    best, _ = choose_emphasis(rows, d, noise, held)
+    fit = fit_chosen(rows, d, best.input_noise or noise, best.unlabelled, held)
+    axes = Axes(spectrum.mean, spectrum.values, spectrum.vectors, spectrum.total_variance)
+    learned = GaussianOutputParams(
+        fit.output_loadings, fit.output_means, np.full(fit.output_means.shape, fit.output_noise[0])
+    )
+    return best, from_coordinates(axes, fit.loadings[0], fit.means[0], fit.noise[0], learned)
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,8 +162,13 @@ class GaussianOutputEstimator(SupervisedEstimator):
     def _is_likelihood(self) -> bool:
         chosen = self._emphasis
         if chosen is None:
-            return bool(self.output_weight == 1)
+            return self._output_count == 1
         return chosen.weight == chosen.unlabelled == 1
+
+    @property
+    def _output_count(self) -> float:
+        """The power of p(y | z); what 'auto' chooses is the noise of the columns beside it."""
+        return 1.0 if self.output_weight == "auto" else float(self.output_weight)
 
     def score_samples(self, X: Any, y: Any = None) -> Array:
         """Log density of the observed entries of each row, with its known outputs if y is given."""
@@ -348,7 +353,7 @@ def make_gaussian_model(
         expand=False,
     )
     outputs = GaussianOutputs(
-        weight=float(estimator.output_weight) if chosen is None else 1.0,
+        weight=estimator._output_count,
         unlabelled=1.0 if chosen is None else chosen.unlabelled,
         each=estimator.output_noise == "each",
         fixed_noise=None if learned else float(estimator.output_noise),

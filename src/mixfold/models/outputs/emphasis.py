@@ -35,8 +35,11 @@ _POWERS = np.arange(7) / 8
 _UNLABELLED = (1.0, 0.1, 0.01)
 # what is left of all rows then: so many for each factor at least, or factors fit single rows
 _ROWS_PER_FACTOR = 10
-# folds at most, and steps of EM for each: a choice needs no more
-_FOLDS, _STEPS = 5, 20
+# folds at most, how often rows are split into folds anew, since few rows say little, and steps of
+# EM for each fold: a choice needs no more
+_FOLDS, _REPEATS, _STEPS = 5, 3, 20
+# steps with all labels, from which a fit in the columns themselves goes on
+_START_STEPS = 200
 # of the noise: what a loading explains at least in the beginning
 _LEAST_SIGNAL = 1e-2
 
@@ -143,23 +146,33 @@ def choose_emphasis(
     return chosen, tried
 
 
+def fit_chosen(
+    rows: LabelledRows, n_factors: int, noise: float, unlabelled: float, output_noise: float | None
+) -> ScatterFits:
+    """One fit with all labels."""
+    every = fold_rows(rows, np.ones(len(rows.classes), bool))
+    noises = np.array([noise])
+    return fit_scatter(every, n_factors, noises, unlabelled, output_noise, steps=_START_STEPS)
+
+
 def _best(tried: list[Trial]) -> Trial:
     """The first of the best."""
     return tried[int(np.argmax([trial.score for trial in tried]))]
 
 
 def split_folds(classes: Array) -> Array:
-    """The fold of each row, -1 if it is never held out: the only one of its class.
+    """The fold of each row, -1 if it is never held out: the only one of its class; (times, n).
 
     Folds have as many rows of each class as can be; the same rows have the same folds.
     """
     rng = np.random.default_rng(0)
     counts = np.bincount(classes)
     n_folds = int(np.clip(counts.max(), 2, _FOLDS))
-    folds = np.full(len(classes), -1)
-    for c in np.flatnonzero(counts > 1):
-        rows = rng.permutation(np.flatnonzero(classes == c))
-        folds[rows] = (rng.integers(n_folds) + np.arange(len(rows))) % n_folds
+    folds = np.full((_REPEATS, len(classes)), -1)
+    for again in folds:
+        for c in np.flatnonzero(counts > 1):
+            rows = rng.permutation(np.flatnonzero(classes == c))
+            again[rows] = (rng.integers(n_folds) + np.arange(len(rows))) % n_folds
     return folds
 
 
@@ -174,32 +187,34 @@ class _Search:
     n_factors: int
     output_noise: float | None
     folds: Array
-    sums: list[FoldRows] = field(init=False)
+    # rows that are held out together, and the others
+    parts: list[tuple[Array, FoldRows]] = field(init=False)
 
     def __post_init__(self) -> None:
-        folds = np.unique(self.folds[self.folds >= 0])
-        self.sums = [fold_rows(self.rows, self.folds != k) for k in folds]
+        self.parts = [
+            (np.flatnonzero(folds == k), fold_rows(self.rows, folds != k))
+            for folds in self.folds
+            for k in np.unique(folds[folds >= 0])
+        ]
 
     def run(self, noises: Array, unlabelled: float) -> list[Trial]:
         """A trial for each noise."""
-        held = np.flatnonzero(self.folds >= 0)
-        C = len(self.rows.codes)
-        slopes = np.zeros((len(noises), len(self.folds), C))
-        intercepts = np.zeros((len(noises), len(self.folds), C))
-        for k, sums in zip(np.unique(self.folds[held]), self.sums, strict=True):
+        codes, slopes, intercepts = self.rows.codes, [], []
+        for held, known in self.parts:
             fits = fit_scatter(
-                sums, self.n_factors, noises, unlabelled, self.output_noise, steps=_STEPS
+                known, self.n_factors, noises, unlabelled, self.output_noise, steps=_STEPS
             )
-            rows = np.flatnonzero(self.folds == k)
-            slope, intercept = fits.discriminants(self.rows.coordinates[rows], self.rows.codes)
-            slopes[:, rows], intercepts[:, rows] = slope, intercept
-        classes, weights = self.rows.classes[held], self.rows.weights[held]
+            slope, intercept = fits.discriminants(self.rows.coordinates[held], codes)
+            slopes.append(slope)
+            intercepts.append(np.broadcast_to(intercept, slope.shape))
+        held = np.concatenate([held for held, _ in self.parts])
+        slope, intercept = np.concatenate(slopes, axis=1), np.concatenate(intercepts, axis=1)
+        classes, weights = self.rows.classes[held], self.rows.weights[held] / len(self.folds)
         prior = np.log(np.maximum(self.rows.prior, np.finfo(float).tiny))
-        trials = []
-        for j, noise in enumerate(noises):
-            found = calibrate(slopes[j, held], intercepts[j, held], prior, classes, weights)
-            trials.append(Trial(float(noise), unlabelled, *found))
-        return trials
+        return [
+            Trial(float(noise), unlabelled, *calibrate(a, b, prior, classes, weights))
+            for noise, a, b in zip(noises, slope, intercept, strict=True)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
