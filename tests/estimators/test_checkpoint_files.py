@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import time
+import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from mixfold import GaussianMixture, store
+from mixfold import RBM, GaussianMixture, store
 from mixfold.contracts import Array, Block, Source
 from mixfold.engine.executors import ThreadExecutor
 
@@ -116,3 +118,37 @@ def test_a_disk_that_fills_up_later(left_behind: Path, monkeypatch: pytest.Monke
     assert list(path.parent.iterdir()) == [path] and path.read_bytes() == earlier
     again = GaussianMixture(**SMALL, checkpoint=path).fit(X)
     assert bits(again) == bits(GaussianMixture(**SMALL).fit(X))
+
+
+@pytest.mark.parametrize("kind", ["mixture", "network"])
+def test_a_checkpoint_whose_parts_do_not_fit_each_other_says_so(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "fit.checkpoint"
+    rows = np.random.default_rng(0).normal(size=(200, 3))
+
+    def begin() -> Any:
+        if kind == "mixture":
+            quick = {"tol": 0, "max_iter": 10**6, "time_budget": 0.05}
+            return GaussianMixture(3, random_state=0, checkpoint=path, **quick)
+        quick = {"max_epochs": 10**6, "time_budget": 0.05}
+        return RBM(2, visible="gaussian", random_state=0, checkpoint=path, **quick)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        begin().fit(rows)
+    tree = store.read(path, "checkpoint")
+    standing = tree["progressed"]
+    if kind == "mixture":
+        components = replace(
+            standing.climb.params.components,
+            means=standing.climb.params.components.means[:, :2],
+        )
+        params = replace(standing.climb.params, components=components)
+        standing = replace(standing, climb=replace(standing.climb, params=params))
+    else:
+        state = standing.training.state
+        velocity = replace(state.velocity, hidden=state.velocity.hidden[:1].repeat(5))
+        state = replace(state, velocity=velocity)
+        standing = replace(standing, training=replace(standing.training, state=state))
+    store.write(path, "checkpoint", {**tree, "progressed": standing})
+    with pytest.raises(store.ModelFileError, match=r"cannot go on.*delete the file to fit"):
+        begin().fit(rows)

@@ -193,3 +193,27 @@ def test_densities_of_zero_of_other_packages_are_minus_infinity() -> None:
 def test_iterates_that_are_not_kept_are_not_asked_for() -> None:
     with pytest.raises(AttributeError, match=r"does not keep iterates.*Use predict"):
         mixfold.MixtureClassifier().fit(X, Y).staged_predict(X)
+
+
+def test_documents_of_one_word_can_be_drawn() -> None:
+    for name in ("LatentDirichletAllocation", "PCP"):
+        model = getattr(mixfold, name)(3, max_iter=3, random_state=0).fit(COUNTS[:, :1])
+        for seed in range(20):
+            assert model.sample(3, random_state=seed)[0].shape == (3, 1)
+
+
+def test_a_classifier_that_calls_novel_rows_by_a_text_has_a_score() -> None:
+    model = mixfold.MixtureClassifier(novelty=0.1, novelty_label="new").fit(X, Y)
+    predicted = model.predict(X)
+    assert "new" in predicted.tolist()
+    assert model.score(X, Y) == np.mean([a == b for a, b in zip(predicted, Y, strict=True)])
+
+
+def test_a_projection_onto_nothing_reads_out_the_mean() -> None:
+    model = mixfold.MORP(1, beta=1.0).fit(X, np.full(40, 2.5))
+    np.testing.assert_allclose(model.predict(X[:3]).ravel(), 2.5)
+
+
+def test_the_inference_of_a_stream_is_checked() -> None:
+    with pytest.raises(ValueError, match="inference"):
+        mixfold.PoissonMixture(inference=np.array([1.0, 2.0])).partial_fit(COUNTS)

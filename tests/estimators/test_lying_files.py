@@ -34,6 +34,10 @@ MODELS: dict[str, Callable[[], Any]] = {
     "counts": lambda: mixfold.PoissonMixture(2, random_state=0).fit(COUNTS),
     "kernel pca": lambda: mixfold.KernelPCA(2, random_state=0).fit(X),
     "rbm": lambda: mixfold.RBM(3, max_epochs=1, random_state=0).fit((X > 2).astype(float)),
+    "beliefs": lambda: mixfold.DeepBeliefNetwork(
+        (3, 2), max_epochs=1, fine_tune_epochs=1, chain_epochs=1, random_state=0
+    ).fit((X > 2).astype(float), Y),
+    "factorization": lambda: mixfold.MatrixFactorization(2, max_iter=3, random_state=0).fit(X, Y),
 }  # fmt: skip
 
 
@@ -82,6 +86,16 @@ LIES: list[tuple[str, str, Callable[[Any], Any]]] = [
     ("mixture", "parameters random_state", lambda n: "seven"),
     ("mixture", "parameters executor", lambda n: "nowhere"),
     ("mixture", "parameters n_jobs", lambda n: False),
+    # what a stream that goes on from a fit needs
+    ("topics", "state n_tokens_", lambda n: None),
+    ("topics", "state _params topics", lambda a: (0 * a).astype(int)),
+    ("factorization", "state _origin", lambda a: a[:-1]),
+    ("factorization", "state _params steps", lambda a: a[:0]),
+    ("factorization", "state _params layer classifier", lambda a: a[None]),
+    ("beliefs", "state _params top hidden", lambda a: a > 0),
+    ("kernel pca", "state _seed", lambda a: "seven"),
+    ("kernel pca", "state _total_weight", lambda a: "a"),
+    ("mixture", "parameters checkpoint", lambda a: "a" * 300),
     # types of fields
     ("mixture", "state _params components means", lambda a: a.tolist()),
     ("kernel pca", "state _projector axes values", lambda a: None),

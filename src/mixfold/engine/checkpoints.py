@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,10 +14,13 @@ import numpy as np
 
 from mixfold import store
 from mixfold.contracts import Pilot, record
+from mixfold.engine.executors.cluster import ClusterError
 from mixfold.engine.moves import Moving
 from mixfold.engine.state import Climb
 
 KIND = "checkpoint"
+# errors of a fit that goes on which say nothing about the file
+_NOT_OF_THE_FILE = (OSError, MemoryError, ClusterError, store.ModelFileError)
 # at most this share of the time goes into writing
 _SHARE = 0.05
 
@@ -113,6 +117,24 @@ class Checkpoint:
             )
         self._data = data
 
+    @contextmanager
+    def going_on(self, saved: Standing | None) -> Iterator[None]:
+        """What goes on from a stored state; where its parts do not fit each other, an error says so.
+
+        A fit that begins anew raises what it raises.
+        """
+        try:
+            yield
+        except Exception as error:
+            if saved is None or isinstance(error, _NOT_OF_THE_FILE):
+                raise
+            said = str(error).splitlines()[0] if str(error) else ""
+            raise store.ModelFileError(
+                self.path,
+                f"the fit of this checkpoint cannot go on ({type(error).__name__}: {said})",
+                "delete the file to fit from the beginning",
+            ) from error
+
     def offer(self, progressed: Standing) -> None:
         """Write, unless that was done a moment ago."""
         if time.monotonic() >= self._next:
@@ -130,6 +152,11 @@ class Checkpoint:
         """Remove the file of a fit that ended by itself."""
         if progressed.reason not in ("time_budget", "interrupted"):
             self.path.unlink(missing_ok=True)
+
+
+def going_on(checkpoint: Checkpoint | None, saved: Standing | None) -> AbstractContextManager[None]:
+    """``Checkpoint.going_on``, of a fit that may have no checkpoint."""
+    return nullcontext() if checkpoint is None else checkpoint.going_on(saved)
 
 
 def fingerprint(pilot: Pilot) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import RECORDS, Block, record
-from mixfold.engine.checkpoints import Checkpoint
+from mixfold.engine.checkpoints import Checkpoint, going_on
 from mixfold.engine.epochs import STOPPED, EpochPlan, Learner, Training, train
 from mixfold.engine.progress import Progress
 
@@ -89,7 +89,7 @@ def run_phases(
     if checkpoint:
         checkpoint.compare(saved, data)
     course: PhasedTraining = saved or PhasedTraining(seed, carried)
-    with progress or Progress(0) as shown:
+    with progress or Progress(0) as shown, going_on(checkpoint, saved):
         while course.phase < len(phases) and not course.reason:
             course = _one_phase(phases[course.phase], course, checkpoint, shown)
     if checkpoint:

@@ -11,7 +11,7 @@ import numpy as np
 from mixfold.contracts import Array, Event, Executor, Model, Pilot, Source
 from mixfold.engine.acceleration import Acceleration
 from mixfold.engine.budget import Deadline
-from mixfold.engine.checkpoints import Checkpoint, Progressed
+from mixfold.engine.checkpoints import Checkpoint, Progressed, going_on
 from mixfold.engine.climb import climb
 from mixfold.engine.executors.blas import single_threaded_blas
 from mixfold.engine.executors.row_memory import NotStored, open_memory
@@ -109,7 +109,7 @@ def fit(
         checkpoint.pack = partial(_pack, task)
     job = _Job(task, plan, _rules(plan), start, earlier, checkpoint, progress or Progress(0))
     # M steps are many small factorisations, in which threads of BLAS only wait for each other
-    with job.progress, single_threaded_blas():
+    with job.progress, single_threaded_blas(), going_on(checkpoint, saved):
         best = _restarts(job, saved or Progressed(seed, 0, None, None))
     return _result(best, pilot)
 

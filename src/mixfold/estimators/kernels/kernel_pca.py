@@ -193,6 +193,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
     """
 
     _projector: FittedProjector
+    _streams_go_on: ClassVar[bool] = True
     _constraints: ClassVar[rule.Constraints] = {
         **KERNEL_RULES,
         "n_components": (rule.nothing(), rule.integer(1)),

@@ -151,6 +151,7 @@ class GeneralMixture(BayesEstimator):
         Parameters are as in ``fit``. Batches may have any size after the first, which needs at
         least n_components rows; make it a typical one. After ``fit`` a new stream begins.
         """
+        self._check_parameters()
         if self._samples():
             raise ValueError(
                 f"inference={self.inference!r} visits all rows again and again and cannot learn "

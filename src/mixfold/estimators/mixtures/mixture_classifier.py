@@ -381,7 +381,10 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         """
         check_is_fitted(self)
         y = read_target(X, y)
-        return float(accuracy_score(y, self.predict(X), sample_weight=sample_weight))
+        found = self.predict(X)
+        if found.dtype == object:  # a text for novel rows among numbers
+            y, found = np.ones(len(found), bool), found == np.asarray(y, object)
+        return float(accuracy_score(y, found, sample_weight=sample_weight))
 
     def is_novel(self, X: Any) -> Array:
         """Whether a row is less likely than its most probable class makes it (see ``novelty``)."""

@@ -181,6 +181,7 @@ class DeepBeliefNetwork(
     (5, 64)
     """
 
+    _streams_go_on: ClassVar[bool] = True
     _constraints: ClassVar[rule.Constraints] = {
         **BATCH_RULES,
         "hidden": (SIZES,),

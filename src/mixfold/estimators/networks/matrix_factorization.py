@@ -207,6 +207,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
     True
     """
 
+    _streams_go_on: ClassVar[bool] = True
     _constraints: ClassVar[rule.Constraints] = {
         "n_components": (rule.integer(1),),
         "link": (rule.one_of(LINKS),),

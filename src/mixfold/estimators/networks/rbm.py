@@ -175,6 +175,7 @@ class RBM(
     ((1797, 64), True)
     """
 
+    _streams_go_on: ClassVar[bool] = True
     _constraints: ClassVar[rule.Constraints] = {
         **BATCH_RULES,
         "n_components": (rule.integer(1),),

@@ -62,6 +62,8 @@ class MixfoldEstimator(Reported, BaseEstimator):
     _constraints: ClassVar[constraints.Constraints] = {}
     # fitted attributes that a model file holds, besides the engine's own parameters
     _stored: ClassVar[tuple[str, ...]] = ()
+    # whether ``partial_fit`` after ``fit`` goes on from what was fitted, instead of beginning anew
+    _streams_go_on: ClassVar[bool] = False
 
     def __init_subclass__(cls, **settings: Any) -> None:
         super().__init_subclass__(**settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -63,10 +64,16 @@ def boolean() -> Rule:
     return Rule("True or False", lambda v: isinstance(v, bool))
 
 
+def _names_a_file(text: str) -> bool:
+    """Whether a system takes it: no name in it is longer than 255 bytes."""
+    names = re.split(r"[/\\]", text)
+    return "\x00" not in text and all(len(name.encode(errors="replace")) < 256 for name in names)
+
+
 def path() -> Rule:
     return Rule(
         "a path",
-        lambda v: (isinstance(v, str) and "\x00" not in v) or hasattr(v, "__fspath__"),
+        lambda v: hasattr(v, "__fspath__") or (isinstance(v, str) and _names_a_file(v)),
     )
 
 

@@ -80,7 +80,7 @@ def _questions(estimator: Any) -> Iterator[tuple[str, Callable[[Source], Any]]]:
     if hasattr(estimator, "flatten"):
         yield "flatten", lambda rows: estimator.flatten().predict_proba(rows)
     has_batches = any(getattr(estimator, name, None) is not None for name in _BATCHES)
-    if has_batches and hasattr(estimator, "partial_fit"):
+    if (has_batches or getattr(estimator, "_streams_go_on", False)) and hasattr(estimator, "partial_fit"):
         yield "partial_fit", lambda rows: _after_batch(estimator, rows)
 
 
@@ -98,9 +98,10 @@ def _check_parts(estimator: Any) -> None:
                 chances = np.asarray(estimator.predict_proba(rows))
             except Exception:  # told of below
                 return
-            if chances.ndim == 2 and chances.shape[1] != len(classes):
+            if chances.shape != (_ROWS, len(classes)):
                 raise ValueError(
-                    f"it knows {len(classes)} classes and has {chances.shape[1]} probabilities"
+                    f"it knows {len(classes)} classes and has probabilities of shape "
+                    f"{chances.shape} for {_ROWS} rows"
                 )
             return
 

@@ -160,6 +160,7 @@ class LatentDirichletAllocation(TopicEstimator):
     ((100, 2), True)
     """
 
+    _streams_go_on: ClassVar[bool] = True
     _constraints: ClassVar[rule.Constraints] = {
         "n_components": (rule.integer(1),),
         "doc_topic_prior": (rule.one_of(["learn"]), rule.number(0, open_end=True)),
@@ -441,7 +442,9 @@ class LatentDirichletAllocation(TopicEstimator):
         rng = np.random.default_rng(seed_from(random_state) % 2**63)
         shares = rng.dirichlet(self._params.prior, n_samples)
         lengths = rng.poisson(length, n_samples)
-        words = [rng.multinomial(n, p) for n, p in zip(lengths, shares @ self.topics_, strict=True)]
+        p = shares @ self.topics_
+        p /= p.sum(axis=1, keepdims=True)  # one, but for rounding
+        words = [rng.multinomial(n, each) for n, each in zip(lengths, p, strict=True)]
         return np.array(words), shares
 
 

@@ -152,6 +152,7 @@ class PCP(ClusterMixin, TopicEstimator):
     (1, 2)
     """
 
+    _streams_go_on: ClassVar[bool] = True
     _constraints: ClassVar[rule.Constraints] = {
         "n_components": (rule.integer(1),),
         "n_clusters": (rule.integer(1), rule.one_of(["documents"])),
@@ -395,6 +396,7 @@ class PCP(ClusterMixin, TopicEstimator):
         rng = np.random.default_rng(seed_from(random_state) % 2**63)
         clusters = rng.choice(self.n_clusters_, n_samples, p=self.weights_)
         words = self.cluster_topics_ @ self.topics_
+        words /= words.sum(axis=1, keepdims=True)  # one, but for rounding
         lengths = rng.poisson(length, n_samples)
         drawn = [rng.multinomial(n, words[c]) for n, c in zip(lengths, clusters, strict=True)]
         return np.array(drawn), clusters

@@ -12,6 +12,7 @@ from scipy.stats import binom
 
 from mixfold.contracts import Array, Block, record
 from mixfold.families.component import dense_rows
+from mixfold.families.exponential.large_counts import draw_multinomial
 from mixfold.families.exponential.records import LinearMoments, LinearParams, SharesPosterior
 from mixfold.families.exponential.simplex import SimplexFamily
 from mixfold.families.exponential.support import column_name, per_column, require_positive
@@ -91,8 +92,8 @@ class Multinomial(SimplexFamily):
 
     def _totals(self, means: Array) -> Array:
         if self.trials is not None:
-            return np.full(len(means), self.trials)
-        return np.asarray(np.round(means.sum(axis=1)), np.int64)
+            return np.full(len(means), float(self.trials))
+        return np.asarray(np.round(means.sum(axis=1)))
 
     # ------------------------------------------------ using a fit
 
@@ -122,7 +123,7 @@ class Multinomial(SimplexFamily):
     def quantile(self, uniforms: Array, means: Array, theta: Array, size: Array) -> Array:
         """Column by column: what is left of the total falls on a column or on a later one."""
         out, p = np.zeros(theta.shape), np.exp(theta)
-        left = self._totals(means).astype(float)
+        left = self._totals(means)
         later = np.cumsum(p[:, ::-1], axis=1)[:, ::-1]
         for d in range(theta.shape[1] - 1):
             out[:, d] = binom.ppf(uniforms[:, d], left, np.minimum(p[:, d] / later[:, d], 1.0))
@@ -133,7 +134,7 @@ class Multinomial(SimplexFamily):
     def emit(self, means: Array, theta: Array, size: Array, rng: np.random.Generator) -> Array:
         p = np.exp(theta)
         p /= p.sum(axis=1, keepdims=True)
-        return rng.multinomial(self._totals(means), p).astype(float)
+        return draw_multinomial(self._totals(means), p, rng)
 
 
 def _refuse_missing(block: Block, names: Any) -> None:

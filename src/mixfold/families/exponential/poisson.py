@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 from scipy.stats import poisson
 
 from mixfold.contracts import Array, Block, record
+from mixfold.families.exponential.large_counts import draw_poisson
 from mixfold.families.exponential.conjugate_priors import GAMMA, LEAST_SHARE, Law
 from mixfold.families.exponential.pair import PairFamily, times
 from mixfold.families.exponential.support import per_column, require_positive
@@ -86,4 +87,4 @@ class Poisson(PairFamily):
         return np.asarray(poisson.ppf(uniforms, means))
 
     def emit(self, means: Array, theta: Array, size: Array, rng: np.random.Generator) -> Array:
-        return rng.poisson(means).astype(float)
+        return draw_poisson(means, rng)

@@ -53,7 +53,7 @@ def _solve_ridge(Z: Array, Y: Array, weight: Array, ridge: float) -> tuple[Array
     mean, middle = shares @ Z, shares @ Y
     Zc = Z - mean
     S = Zc.T @ (shares[:, None] * Zc)
-    least = max(ridge, 1e-12) * (np.trace(S) / len(S) or 1.0)
+    least = max(ridge, 1e-12) * (np.trace(S) / max(len(S), 1) or 1.0)
     factor = cho_factor(S + least * np.eye(len(S)))
     slopes = cho_solve(factor, Zc.T @ (shares[:, None] * (Y - middle)))
     return slopes, middle - mean @ slopes
