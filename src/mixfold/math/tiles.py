@@ -156,8 +156,9 @@ def _leave_out(L, top, w, sums, first, trusted, left_out):
 def normalise_tile(L, w, y, top, total, spread, R, sums, first, trusted, left_out):
     """Log densities (K, n) -> weighted responsibilities R (n, K).
 
-    Adds the weighted log-likelihood, entropy, weight and number of rows left out to sums. A row whose largest log density
-    is not above ``trusted`` is left out: its weight becomes 0, and its place is marked.
+    Adds the weighted log-likelihood, entropy, weight and number of rows left out to sums. A row
+    whose largest log density is not above ``trusted`` is left out: its weight becomes 0, and its
+    place is marked.
     """
     K, n = L.shape
     _clamp(L, y)
