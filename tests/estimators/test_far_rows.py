@@ -8,6 +8,7 @@ components has odds of any size, while its log density is -1e16.
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,12 +16,14 @@ import pytest
 from mixfold import (
     BayesianGaussianMixture,
     GaussianMixture,
+    GaussianPCP,
     KMeans,
     Mixture,
     MixtureOfFactorAnalyzers,
     MixtureOfPPCA,
     NestedMixture,
 )
+from mixfold.contracts import Block
 
 FAR = 1e8
 KINDS = ("full", "tied", "diag", "spherical", "tied-diag", "tied-spherical")
@@ -194,6 +197,72 @@ def check_linear_odds(model, seen) -> None:
     row = start + FAR * direction
     expected = odds(start) + slopes @ (row - start)[seen]
     np.testing.assert_allclose(odds(row), expected, rtol=1e-6, atol=1e-5)
+
+
+@pytest.mark.parametrize("lacking", [False, True])
+def test_a_row_far_from_the_plane_has_the_odds_of_its_scores(lacking):
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(400, 1)) + 2.0 * (np.arange(400) % 2)[:, None]
+    X = z @ [[1.0, 1, 1, 1]] / 2 + 0.3 * rng.normal(size=(400, 4))
+    model = GaussianPCP(n_components=1, n_clusters=2, random_state=0).fit(X)
+    row = X[:1].copy()
+    if lacking:
+        row[0, 3] = np.nan
+    W = model.components_[0] * np.array([1, 1, 1, 0 if lacking else 1])
+    away = np.linalg.svd(W[None])[2][1] * np.array([1, 1, 1, 0 if lacking else 1])
+    near, far = (np.diff(model.predict_log_proba(row + r * away)) for r in (1.0, 1e8))
+    assert 1e-3 < abs(near[0, 0]) < 20
+    np.testing.assert_allclose(far, near, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", TIED)
+def test_conditions_that_are_far_away(kind):
+    """The weights given far values are the shares of a row that shows only these."""
+    X = three_groups()[np.arange(600) % 3 < 2]
+    model = GaussianMixture(2, covariance_type=kind, random_state=0).fit(X)
+    covariances, known = dense_covariances(model), [0, 1]
+    a, b = np.linalg.solve(covariances[0][:2, :2], np.diff(model.means_, axis=0)[0, :2])
+    row = np.array([FAR * b, -FAR * a, np.nan]) / np.hypot(a, b) + [0.2, 1.4, 0]
+    exact = exact_log_odds(model.weights_, model.means_, covariances, row)
+    assert 0.1 < abs(exact[1]) < 10
+    other = model.condition(known, row[known])
+    check(np.log(other.weights_), exact, 1e-5)
+    check(model.predict_log_proba(row[None])[0], exact, 1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", [*KINDS, "ppca", "lacking"])
+def test_a_fit_shares_far_rows_as_predictions_do(kind, dtype):
+    """The sums of an E step hold far rows by their exact shares, in one block or in three."""
+    X = three_groups(dtype)
+    if kind == "ppca":
+        model = MixtureOfPPCA(3, 1, tied=("loadings", "noise"), random_state=0).fit(X)
+    else:
+        name = "tied-diag" if kind == "lacking" else kind
+        model = GaussianMixture(3, covariance_type=name, random_state=0).fit(X)
+    X = X.copy()
+    X[[5, 100, 400, 401]] += np.array([[1e7], [-1e8], [3e8], [1e6]]).astype(dtype) * [[1, 0, 0]]
+    if kind == "lacking":
+        X[::7, 2] = np.nan
+    inner, params = model._model(3), model._params
+    weight = np.random.default_rng(0).uniform(0.5, 2, size=len(X))
+    reading = inner.prepare(params)
+    complete = kind != "lacking"
+    ends = [0, 200, 401, 600]
+    blocks = [(0, 600)], list(pairwise(ends))
+    shares = model.predict_proba(X).astype(float)
+    for parts in blocks:
+        found = [
+            inner.expect(reading, Block(X[i:j], i, weight=weight[i:j], complete=complete), None)
+            for i, j in parts
+        ]
+        counts = sum(one.counts for one in found)
+        np.testing.assert_allclose(
+            counts, weight @ shares, rtol=1e-4 if dtype == np.float32 else 1e-9
+        )
+        total = sum(one.log_likelihood for one in found)
+        np.testing.assert_allclose(total, weight @ model.score_samples(X.astype(float)), rtol=1e-5)
+        assert sum(one.weight for one in found) == pytest.approx(weight.sum())
 
 
 def test_nearest_centre_of_a_far_row():

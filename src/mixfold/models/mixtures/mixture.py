@@ -298,6 +298,10 @@ class Mixture:
         """The model that scores rows at the point estimate, and its reading."""
         return self, self.prepare(params)
 
+    def prepare_predictive(self, params: MixtureParams) -> tuple[Mixture, MixtureReading]:
+        """The model that scores new rows, and its reading."""
+        return self, self.prepare(params)
+
     def point_components(self, params: MixtureParams) -> Any:
         """The parameters of the components at their point estimate."""
         return params.components
@@ -373,8 +377,14 @@ class Mixture:
     def condition(self, params: MixtureParams, known: Array, values: Array) -> MixtureParams:
         """The mixture of the other columns given values of the known ones."""
         log_density, components = self.family.condition(params.components, known, values)
-        _, weights = normalise((self.mixing.mode(params.weights) + log_density)[None])
-        return MixtureParams(weights[0], components)
+        log_joint = (self.mixing.mode(params.weights) + log_density)[None]
+        if self.family.takes_missing:  # values may be far from all components
+            row = np.full((1, params.components.n_features), np.nan)
+            row[0, known] = values
+            log_joint, _ = self._separate(
+                self.prepare(params), Block(row, complete=False), log_joint
+            )
+        return MixtureParams(normalise(log_joint)[1][0], components)
 
     # ------------------------------------------------ batches
 
