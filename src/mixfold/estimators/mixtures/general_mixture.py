@@ -51,6 +51,7 @@ from mixfold.estimators.shell.fitting import (
     Survey,
     acceleration_named,
     check_enough_rows,
+    checkpoint_of,
     publish_convergence,
     run_fit,
     survey_rows,
@@ -245,6 +246,7 @@ class GeneralMixture(BayesEstimator):
             process=self._weights_name() == "stick-breaking",
             time_budget=self.time_budget,
             verbose=(int(self.verbose), self.verbose_interval),
+            checkpoint=checkpoint_of(self),
         )
 
         for name in _NOT_OF_CHAINS:
@@ -549,7 +551,8 @@ class Mixture(GeneralMixture):
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None
         File to which a long fit writes its state now and then; the same call made again after an
-        interruption goes on from it and ends in the same result. Only 'em' and 'vb' write it.
+        interruption goes on from it and ends in the same result. 'collapsed' writes it between its
+        chains only.
 
     Attributes
     ----------
