@@ -204,12 +204,18 @@ class PixelSoftmax:
         self.gamma = gamma
 
     def fit(self, X: Array, y: Array) -> PixelSoftmax:
-        from mixfold.math.softmax_regression import LabelledRows, improve_by_rows
+        from mixfold.math.softmax_regression import (
+            LabelledRows,
+            improve_by_rows,
+            value_and_gradient,
+        )
 
         self.classes_, labels = np.unique(y, return_inverse=True)
         rows = LabelledRows(X, labels, np.ones(len(X)))
         start = np.zeros((X.shape[1] + 1, len(self.classes_)))
-        self.coefficients = improve_by_rows(start, [rows], self.gamma, False, STEPS)
+        self.coefficients = improve_by_rows(
+            start, lambda W: value_and_gradient(W, rows), self.gamma, False, STEPS
+        )
         return self
 
     def predict(self, X: Array) -> Array:

@@ -63,6 +63,10 @@ EXPERIMENTS = {
         "sppca_half_labelled",
         "When labels move the axes (Yu 2006, chapter 7, a setting of our own)",
     ),
+    "sppca-output-weight": Entry(
+        "sppca_output_weight",
+        "Few labels that count for more (Yu 2006, chapter 7, a setting of our own)",
+    ),
     "morp": Entry(
         "morp",
         "Projections by many labels, used for these and for new ones (Yu 2006, figures 6.3-6.5)",

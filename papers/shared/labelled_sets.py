@@ -1,4 +1,4 @@
-"""The labelled tables of Yu (2006), chapter 7, and splits of their rows."""
+"""The labelled tables of Yu (2006), chapter 7, and two others, and splits of their rows."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def _make_faces_set(
     return SetFile(DataFile(file, content, origin, optional=True), shape, classes, labelled)
 
 
-def _make_words_set(file: str, shape: tuple[int, int], origin: str) -> SetFile:
+def _make_words_set(file: str, shape: tuple[int, int], origin: str, classes: int = 20) -> SetFile:
     content = f"word counts as a CSR matrix of {shape[0]} x {shape[1]} (arrays data, indices, "
-    content += "indptr, shape) and y (20 topics)"
-    return SetFile(DataFile(file, content, origin, optional=True), shape, 20, 5, text=True)
+    content += f"indptr, shape) and y ({classes} topics)"
+    return SetFile(DataFile(file, content, origin, optional=True), shape, classes, 5, text=True)
 
 
 def _make_genes_set(file: str, shape: tuple[int, int], classes: int, origin: str) -> SetFile:
@@ -102,6 +102,23 @@ SETS = {
         "news20.npz",
         (18845, 25856),
         "20 Newsgroups, duplicates removed, words that occur five times or more",
+    ),
+    "Reuters": _make_words_set(
+        "reuters5.npz",
+        (3972, 7360),
+        "Reuters-21578 (D. Lewis, 1997), articles with exactly one of five topics",
+        5,
+    ),
+    "Digits": SetFile(
+        DataFile(
+            "optdigits.npz",
+            "arrays X (5620 images x 64, counts of 8 x 8 blocks) and y (digits)",
+            "optical digits of Alpaydin and Kaynak (UCI, 1998)",
+            optional=True,
+        ),
+        (5620, 64),
+        10,
+        5,
     ),
 }
 

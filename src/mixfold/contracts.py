@@ -186,6 +186,46 @@ class RowRandom(Protocol):
         ...
 
 
+# ------------------------------------------------------------------ what is known of each row
+
+
+class RowMemory(Protocol):
+    """A state of each row, which lies beside the rows: what a pass leaves for the next one.
+
+    A pass recalls what the last accepted one has kept, and keeps its own. What it keeps counts
+    once it is accepted; a pass that is rejected, or interrupted, leaves no trace. Rows are
+    recalled by their global numbers, so that the cutting of blocks does not matter.
+    """
+
+    def recall(self, rows: slice) -> Array | None:
+        """What is known of these rows, (n, ...), not to be written to; None if nothing is."""
+        ...
+
+    def keep(self, rows: slice, value: Array) -> None:
+        """Keep ``value`` (n, ...) for the next pass: a row of it has one shape and type in all."""
+        ...
+
+    def accept(self) -> None:
+        """The pass under way counts."""
+        ...
+
+    def forget(self) -> None:
+        """Nothing is known of any row."""
+        ...
+
+
+class RowParts(Protocol):
+    """What the last accepted pass has kept, in parts of consecutive rows, where they lie."""
+
+    def map(self, change: Callable[[Any], Any]) -> RowParts:
+        """Each part changed; picklable ``change``."""
+        ...
+
+    def sum(self, task: Callable[[Any], S]) -> S:
+        """Sum of ``task(part)``, added in an index-ordered tree; picklable ``task``."""
+        ...
+
+
 # ------------------------------------------------------------------ models
 
 
@@ -228,6 +268,9 @@ class Context:
     ``length`` is for models with tentative steps (see ``Update``): how long the next one may be,
     where 1 is the model's own idea of a step. 0 means that steps of any length lowered the
     objective: the model makes another kind of step, or returns the parameters as they are.
+
+    ``rows`` is for models that remember rows (see ``RowMemory``): what was kept in the pass that
+    the statistics come from. None where nothing is remembered: in batches, say.
     """
 
     pilot: Pilot | None
@@ -237,6 +280,7 @@ class Context:
     batch: Any = None
     rate: float = 1.0
     length: float = 1.0
+    rows: RowParts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,6 +310,18 @@ class StreamedModel(Protocol):
     def additive(self, stats: Any) -> Any:
         """Statistics in a form that can be added to those that other parameters have given."""
         ...
+
+
+@runtime_checkable
+class RememberingModel(Protocol):
+    """What a model says beyond ``Model`` to be given a memory of rows.
+
+    Its ``expect`` is called as ``expect(reading, block, rng, memory)`` in the passes of a fit, and
+    without a memory elsewhere (batches of a stream). All other models are never given one.
+    """
+
+    @property
+    def remembers_rows(self) -> bool: ...
 
 
 class Metric(Protocol):

@@ -201,10 +201,10 @@ def test_a_cluster_that_does_nothing_is_not_waited_for(
     future = Never()
     if alive:  # what was lost is computed again
         with pytest.raises(CancelledError, match="none of them works"):
-            dask_executor._wait_for(future, Client())
+            dask_executor.wait_for(future, Client())
     else:
         with pytest.raises(ClusterError, match="tcp://nowhere has no workers; start some"):
-            dask_executor._wait_for(future, Client())
+            dask_executor.wait_for(future, Client())
     assert len(states) == 1 and future.cancelled
 
 

@@ -81,7 +81,7 @@ def _climbed(model: Hills, rounds: int, before: Any = None, rules: Rules = RULES
     task = _task(model)
     done = climb(task, Climb(np.array(0.2)), rules)
     assert done.reason == "converged"
-    return improve_by_moves(_task(model, before), done, rules, rounds, None)
+    return improve_by_moves(_task(model, before), done, rules, rounds).done
 
 
 def test_the_first_proposal_that_ends_above_is_followed() -> None:
@@ -113,7 +113,7 @@ def test_the_trace_rises_and_passes_are_counted() -> None:
     executor = Serial()
     task = replace(_task(model), executor=executor)
     done = climb(task, Climb(np.array(0.2)), RULES)
-    done = improve_by_moves(task, done, RULES, 2, None)
+    done = improve_by_moves(task, done, RULES, 2).done
     assert (np.diff(done.trace) >= 0).all()
     assert done.n_passes == executor.n_passes
     assert done.objective == pytest.approx(200, abs=1e-4)
@@ -139,7 +139,7 @@ def test_a_proposal_has_a_few_steps_to_show_its_worth() -> None:
 def test_earlier_values_of_a_warm_start_stay_apart() -> None:
     model = Hills((1.3,))
     done = climb(_task(model), Climb(np.array(0.2)), RULES)
-    warm = improve_by_moves(_task(model), replace(done, earlier=3), RULES, 1, None)
+    warm = improve_by_moves(_task(model), replace(done, earlier=3), RULES, 1).done
     assert warm.earlier == 3 and warm.trace[: len(done.trace)] == done.trace
 
 
@@ -163,11 +163,11 @@ def test_the_deadline_ends_the_moves() -> None:
     late = replace(RULES, deadline=OVER)
     model = Hills((-1.3, 1.3))
     done = climb(_task(model), Climb(np.array(0.2)), RULES)
-    done = improve_by_moves(_task(model), done, late, 3, None)
+    done = improve_by_moves(_task(model), done, late, 3).done
     assert done.reason == "time_budget" and done.objective >= -1e-4
 
 
 def test_a_climb_that_did_not_converge_is_not_moved() -> None:
     model = Hills((1.3,))
     done = climb(_task(model), Climb(np.array(0.2)), Rules(1e-6, 1))
-    assert improve_by_moves(_task(model), done, RULES, 3, None) is done and not model.asked
+    assert improve_by_moves(_task(model), done, RULES, 3).done is done and not model.asked

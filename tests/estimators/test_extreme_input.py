@@ -149,7 +149,7 @@ def test_a_coordinate_without_information_stays() -> None:
 @pytest.mark.parametrize("unit", [1e-200, 1e100])
 def test_layers_have_a_range_of_entries(unit: float) -> None:
     model = mixfold.DeepFactorNetwork((2,), max_epochs=1, max_iter=2, random_state=0)
-    with pytest.raises(ValueError, match="largest entry of X is .* Divide X by a constant"):
+    with pytest.raises(ValueError, match=r"largest entry of X is .* Divide X by a constant"):
         model.fit(X * unit, Y)
     assert np.isfinite(model.fit(X, Y).loss_curve_).all()
 
@@ -191,7 +191,7 @@ def test_densities_of_zero_of_other_packages_are_minus_infinity() -> None:
 
 
 def test_iterates_that_are_not_kept_are_not_asked_for() -> None:
-    with pytest.raises(AttributeError, match="does not keep iterates.*Use predict"):
+    with pytest.raises(AttributeError, match=r"does not keep iterates.*Use predict"):
         mixfold.MixtureClassifier().fit(X, Y).staged_predict(X)
 
 

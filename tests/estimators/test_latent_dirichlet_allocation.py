@@ -19,7 +19,6 @@ from mixfold.engine.schedules import learn_batch
 from mixfold.engine.sources import open_source
 from mixfold.estimators.topics import latent_dirichlet_allocation as module
 from mixfold.models.topics.lda import LDAModel
-from mixfold.models.topics.memory import Memory
 from mixfold.models.topics.records import TopicParams
 from mixfold.models.topics.streams import TopicStream
 
@@ -156,7 +155,7 @@ def test_our_bound_is_not_below_theirs(X) -> None:
     assert ours.lower_bound_ * X.sum() >= theirs.score(X) - 1e-4 * abs(theirs.score(X))
     # at their topics, our bound is theirs
     params = TopicParams(theirs.components_, np.full(K, prior), b)
-    model = LDAModel(params, sweeps=500, tol=1e-7, memory=Memory(0))
+    model = LDAModel(params, sweeps=500, tol=1e-7)
     stats = model.expect(model.prepare(params), Block(X), None)
     np.testing.assert_allclose(model.objective(params, stats), theirs.score(X), rtol=1e-4)
 

@@ -12,7 +12,7 @@ from mixfold.math.softmax_regression import (
     improve_by_bound,
     improve_by_rows,
     l1_penalty,
-    value_and_gradient,
+    sum_losses,
 )
 
 H, C = 5, 3
@@ -29,23 +29,34 @@ def parts(rng):
     ]
 
 
+def loss_of(parts):
+    """The log loss of rows in two parts, which add."""
+
+    def loss(W):
+        first, second = (sum_losses(W, part) for part in parts)
+        both = first + second
+        return both.value, both.gradient
+
+    return loss
+
+
 def sums(parts, W):
     F = np.vstack([np.column_stack([p.phi, np.ones(len(p.phi))]) for p in parts])
     weight = np.concatenate([p.weight for p in parts])
     gram = F.T @ (F * weight[:, None])
-    return gram, bound_linear_term(W, gram, -value_and_gradient(W, parts)[1])
+    return gram, bound_linear_term(W, gram, -loss_of(parts)(W)[1])
 
 
 def test_gradient_by_differences(parts, rng) -> None:
     W = rng.normal(size=(H + 1, C))
-    _, gradient = value_and_gradient(W, parts)
+    _, gradient = loss_of(parts)(W)
     for h in range(H + 1):
         for c in range(C):
             step = np.zeros_like(W)
             step[h, c] = 1e-6
             up, down = (
-                value_and_gradient(W + step, parts)[0],
-                value_and_gradient(W - step, parts)[0],
+                loss_of(parts)(W + step)[0],
+                loss_of(parts)(W - step)[0],
             )
             np.testing.assert_allclose(gradient[h, c], (up - down) / 2e-6, atol=1e-6)
 
@@ -66,8 +77,8 @@ def stationary(W, gradient, gamma, nonneg) -> float:
 def test_rows_reach_the_minimum(parts, gamma, nonneg) -> None:
     W = np.zeros((H + 1, C))
     for _ in range(30):
-        W = improve_by_rows(W, parts, gamma, nonneg, 200, tol=1e-14)
-    assert stationary(W, value_and_gradient(W, parts)[1], gamma, nonneg) < 2e-3
+        W = improve_by_rows(W, loss_of(parts), gamma, nonneg, 200, tol=1e-14)
+    assert stationary(W, loss_of(parts)(W)[1], gamma, nonneg) < 2e-3
     if gamma == 2.0:
         assert (W[:-1] == 0).any() and (W[:-1] != 0).any()
     if gamma == 1e4:
@@ -78,31 +89,31 @@ def test_rows_reach_the_minimum(parts, gamma, nonneg) -> None:
 @pytest.mark.parametrize("nonneg", [False, True])
 def test_bound_steps_go_to_the_same_place_and_never_up(parts, nonneg) -> None:
     gamma, W = 2.0, np.zeros((H + 1, C))
-    last = value_and_gradient(W, parts)[0]
+    last = loss_of(parts)(W)[0]
     for _ in range(300):
         W = improve_by_bound(W, *sums(parts, W), gamma, nonneg, 5)
-        value = value_and_gradient(W, parts)[0] + l1_penalty(W, gamma)
+        value = loss_of(parts)(W)[0] + l1_penalty(W, gamma)
         assert value <= last + 1e-10
         last = value
-    exact = improve_by_rows(np.zeros((H + 1, C)), parts, gamma, nonneg, 500, tol=1e-14)
-    best = value_and_gradient(exact, parts)[0] + l1_penalty(exact, gamma)
+    exact = improve_by_rows(np.zeros((H + 1, C)), loss_of(parts), gamma, nonneg, 500, tol=1e-14)
+    best = loss_of(parts)(exact)[0] + l1_penalty(exact, gamma)
     np.testing.assert_allclose(last, best, rtol=1e-6)
 
 
 def test_bound_is_above_and_touches(parts, rng) -> None:
     W = rng.normal(size=(H + 1, C))
     gram, pull = sums(parts, W)
-    here, gradient = value_and_gradient(W, parts)
+    here, gradient = loss_of(parts)(W)
     base, slope = bound_value_and_gradient(W, gram, pull)
     np.testing.assert_allclose(slope, gradient, atol=1e-9)
     for size in (1e-3, 0.1, 1.0, 10.0):
         other = W + size * rng.normal(size=W.shape)
         above = bound_value_and_gradient(other, gram, pull)[0] - base
-        assert value_and_gradient(other, parts)[0] - here <= above + 1e-9
+        assert loss_of(parts)(other)[0] - here <= above + 1e-9
 
 
 def test_nothing_to_gain_gives_the_same_object(parts) -> None:
     W = np.zeros((H + 1, C))
     for _ in range(10):
-        W = improve_by_rows(W, parts, 2.0, False, 300)
-    assert improve_by_rows(W, parts, 2.0, False, 300) is W
+        W = improve_by_rows(W, loss_of(parts), 2.0, False, 300)
+    assert improve_by_rows(W, loss_of(parts), 2.0, False, 300) is W

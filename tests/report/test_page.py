@@ -69,7 +69,7 @@ def test_the_first_sentence(page, mixture: GaussianMixture, holed: np.ndarray) -
     words = page(mixture, holed).words["head"]
     assert "3 components for 240 rows and 4 columns; converged after" in words
     missing = np.isnan(holed).mean()
-    assert f"{missing:.1%} of the entries are missing; nothing to worry about." in words
+    assert f"{missing:.1%} of the entries are missing; no warnings." in words
 
 
 def test_nothing_is_fetched(page, mixture: GaussianMixture, holed: np.ndarray) -> None:

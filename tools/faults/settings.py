@@ -374,8 +374,8 @@ ESTIMATORS = {
 }
 
 
-# Parameters that the rows above leave at their defaults: at times some of them are drawn, too. A key is a
-# parameter, or "Estimator.parameter" where an estimator has values of its own.
+# Parameters that the rows above leave at their defaults: at times some of them are drawn, too. A
+# key is a parameter, or "Estimator.parameter" where an estimator has values of its own.
 RARER = {
     "acceleration": ("auto", None, "squarem"),
     "allow_degenerate": (True,),

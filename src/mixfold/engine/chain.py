@@ -7,13 +7,13 @@ so the same seed gives the same draws for any blocks, threads or cluster.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 
-from mixfold.contracts import Array, Context
+from mixfold.contracts import Array, Context, record
 from mixfold.engine.budget import NEVER, Deadline
 from mixfold.engine.random import RowKeys
 from mixfold.engine.state import Task
@@ -55,6 +55,7 @@ class Sweeps:
         return sweep >= self.burn_in and (sweep - self.burn_in + 1) % self.thin == 0
 
 
+@record
 @dataclass(frozen=True, slots=True)
 class Chain:
     """What was kept: parameters (each made of the assignments of its sweep), labels (S, n), traces
@@ -67,21 +68,69 @@ class Chain:
     n_sweeps: int = 0
 
 
+@record
+@dataclass(frozen=True, slots=True)
+class ChainSoFar:
+    """Where a chain stands after some sweeps: what it has kept, and the parameters to go on with.
+
+    ``labels`` and ``traces`` are those of ``Chain``, one by one.
+    """
+
+    params: tuple[Any, ...] = ()
+    labels: tuple[Array, ...] = ()
+    traces: tuple[Array, ...] = ()
+    n_sweeps: int = 0
+    point: Any = None
+
+
+@record
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """Where a fit by sampling stands: the chains that are done, and the one under way."""
+
+    seed: int
+    chains: tuple[Chain, ...] = ()
+    under_way: ChainSoFar | None = None
+    reason: str = ""
+
+    def pack(self) -> Sampled:
+        """As a file holds it: one array of traces."""
+        if self.under_way is None or not self.under_way.traces:
+            return self
+        traces = (np.stack(self.under_way.traces),)
+        return replace(self, under_way=replace(self.under_way, traces=traces))
+
+    def unpack(self) -> Sampled:
+        if self.under_way is None or not self.under_way.traces:
+            return self
+        traces = tuple(self.under_way.traces[0])
+        return replace(self, under_way=replace(self.under_way, traces=traces))
+
+
 Watcher = Callable[[int, int, Array], None]
+# told where a chain stands, after each sweep
+Keeper = Callable[[ChainSoFar], None]
 # a sweep of a number, and whether it is kept: parameters and labels (None if it is not), trace
 Step = Callable[[int, bool], tuple[Any, Array | None, Array]]
 
 
-def run_chain(step: Step, sweeps: Sweeps, number: int, watch: Watcher | None = None) -> Chain:
+def run_chain(
+    step: Step,
+    sweeps: Sweeps,
+    number: int,
+    watch: Watcher | None = None,
+    keeper: Keeper | None = None,
+    begun: ChainSoFar | None = None,
+) -> Chain:
     """Sweep after sweep. Ctrl-C or the deadline end the chain with what it has, if any.
 
     A deadline within the burn-in ends it there: the next sweep is kept, and is the only one.
+    ``begun`` is where the chain goes on from.
     """
-    kept: list[Any] = []
-    labels: list[Array] = []
-    traces: list[Array] = []
-    reason, n_sweeps = "done", 0
-    for sweep in range(sweeps.n_sweeps):
+    begun = begun or ChainSoFar()
+    kept, labels, traces = list(begun.params), list(begun.labels), list(begun.traces)
+    reason, n_sweeps = "done", begun.n_sweeps
+    for sweep in range(begun.n_sweeps, sweeps.n_sweeps):
         late = sweeps.deadline.has_passed
         try:
             params, drawn, trace = step(sweep, late or sweeps.is_kept(sweep))
@@ -94,6 +143,8 @@ def run_chain(step: Step, sweeps: Sweeps, number: int, watch: Watcher | None = N
                 kept.append(params)
             if watch is not None:
                 watch(number, sweep, trace)
+            if keeper is not None and not late:
+                keeper(ChainSoFar(tuple(kept), tuple(labels), tuple(traces), sweep + 1, params))
         except KeyboardInterrupt:
             if not kept:
                 raise
@@ -107,16 +158,24 @@ def run_chain(step: Step, sweeps: Sweeps, number: int, watch: Watcher | None = N
 
 
 def sample_chain(
-    task: Task, params: Any, sweeps: Sweeps, number: int, watch: Watcher | None = None
+    task: Task,
+    params: Any,
+    sweeps: Sweeps,
+    number: int,
+    watch: Watcher | None = None,
+    keeper: Keeper | None = None,
+    begun: ChainSoFar | None = None,
 ) -> Chain:
     """Sweep from ``params``: blocks of rows at a time, each given all parameters."""
+    if begun is not None:
+        params = begun.point
 
     def step(sweep: int, keep: bool) -> tuple[Any, Array | None, Array]:
         nonlocal params
         params, drawn, trace = _sweep(task, params, number, sweep, keep)
         return params, drawn, trace
 
-    return run_chain(step, sweeps, number, watch)
+    return run_chain(step, sweeps, number, watch, keeper, begun)
 
 
 def _sweep(

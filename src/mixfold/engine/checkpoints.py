@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ import numpy as np
 from mixfold import store
 from mixfold.contracts import Pilot, record
 from mixfold.engine.executors.cluster import ClusterError
+from mixfold.engine.moves import Moving
 from mixfold.engine.state import Climb
 
 KIND = "checkpoint"
@@ -37,12 +38,16 @@ class Standing(Protocol):
 @record
 @dataclass(frozen=True, slots=True)
 class Progressed:
-    """Where a fit stands: the restart under way, its climb, and the best climb that has ended."""
+    """Where a fit stands: the restart under way, its climb, and the best climb that has ended.
+
+    ``moving`` is the move out of a local optimum that the climb follows, if it does.
+    """
 
     seed: int
     restart: int
     climb: Climb | None
     best: Climb | None
+    moving: Moving | None = None
 
     @property
     def reason(self) -> str:
@@ -58,11 +63,17 @@ class Checkpoint:
         Written atomically; removed when the fit has ended by itself.
     settings : dict
         What must be the same for a fit to go on: parameters of the estimator, as JSON values.
+
+    Attributes
+    ----------
+    pack : callable, optional
+        Turns where a fit stands into what a file can hold, where that is not the same.
     """
 
     def __init__(self, path: str | Path, settings: dict[str, Any]) -> None:
         self.path = Path(path)
         self.settings = settings
+        self.pack: Callable[[Any], Any] | None = None
         self._data = 0
         self._saved: Any = None
         self._looked = False
@@ -131,7 +142,8 @@ class Checkpoint:
 
     def write(self, progressed: Standing) -> None:
         began = time.monotonic()
-        tree = {"settings": self.settings, "data": self._data, "progressed": progressed}
+        stored = progressed if self.pack is None else self.pack(progressed)
+        tree = {"settings": self.settings, "data": self._data, "progressed": stored}
         store.write(self.path, KIND, tree)
         now = time.monotonic()
         self._next = now + max(0.5, (now - began) / _SHARE)

@@ -62,7 +62,7 @@ def _pass(task: Task, state: Climb, rules: Rules) -> Climb:
         return make(task, state, rules, rules.online)
     if rules.batch_size is not None:
         return _lap(task, state, rules, rules.batch_size)
-    stats = visit(task, state.params, state.n_passes)
+    stats = visit(task, state.params, state.n_passes, state.rows)
     objective = model.objective(state.params, stats)
     tries = state.tries + (state.proposal is not None)
     state = replace(
@@ -77,17 +77,25 @@ def _pass(task: Task, state: Climb, rules: Rules) -> Climb:
     return _accept(task, state, stats, objective, rules)
 
 
-def visit(task: Task, params: Any, n_passes: int) -> Any:
-    """Statistics of all rows at these parameters: one pass."""
+def visit(task: Task, params: Any, n_passes: int, rows: Any = None) -> Any:
+    """Statistics of all rows at these parameters: one pass.
+
+    ``rows`` is what an earlier pass has kept of them, for models that remember it.
+    """
     reading = task.model.prepare(params)
-    keys = RowKeys(task.seed, n_passes)
-    return task.executor.map_reduce(partial(task.model.expect, reading, rng=keys), task.source)
+    step = partial(task.model.expect, reading, rng=RowKeys(task.seed, n_passes))
+    if task.memory is None:
+        return task.executor.map_reduce(step, task.source)
+    task.memory.resume(rows)
+    return task.memory.map_reduce(step, task.source)
 
 
 def _lap(task: Task, state: Climb, rules: Rules, size: int) -> Climb:
     """A pass of the memoised schedule: the parameters move while it goes on."""
     context = context_of(task, state.n_passes)
     memo = state.memo or Memo()
+    if task.memory is not None:
+        task.memory.resume(state.rows)
     params, stats, memo = lap(task, state.params, memo, size, state.n_passes, context)
     objective = task.model.free_energy(params, stats)  # type: ignore[attr-defined]
     state = replace(state, n_passes=state.n_passes + 1, weight=task.model.total_weight(stats))
@@ -106,7 +114,7 @@ def _check_finite(objective: float, state: Climb) -> None:
 
 def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules) -> Climb:
     """The point just visited becomes the best; stop there, or choose the next."""
-    state = forget_climb_of_other_data(state, objective)
+    state = _accept_rows(task, forget_climb_of_other_data(state, objective))
     if _is_on_trial(state):
         state = replace(state, length=LENGTHEN * state.length or 1.0)
     events = add_events(state.events, _falls(state, objective, task.single))
@@ -143,10 +151,20 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
     return _step(task, state, rules)
 
 
+def _accept_rows(task: Task, state: Climb) -> Climb:
+    """With what the pass has kept of each row; before, it counted for nothing."""
+    if task.memory is None:
+        return state
+    task.memory.accept()
+    events = add_events(state.events, task.memory.take_events())
+    return replace(state, rows=task.memory.state, events=events)
+
+
 def _m_step(task: Task, state: Climb, stats: Any, n_iter: int) -> Update[Any]:
     """The plain step from ``best``, which is iteration ``n_iter``, of the length that is due."""
     rng = np.random.default_rng([task.seed % 2**63, n_iter])
-    context = Context(task.pilot, rng, n_iter + 1, state.events, length=state.length)
+    rows = None if task.memory is None or state.memo is not None else task.memory.parts()
+    context = Context(task.pilot, rng, n_iter + 1, state.events, length=state.length, rows=rows)
     return task.model.update(state.best, stats, context)
 
 

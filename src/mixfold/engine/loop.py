@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,13 @@ from mixfold.engine.budget import Deadline
 from mixfold.engine.checkpoints import Checkpoint, Progressed, going_on
 from mixfold.engine.climb import climb
 from mixfold.engine.executors.blas import single_threaded_blas
-from mixfold.engine.moves import improve_by_moves
+from mixfold.engine.executors.row_memory import NotStored, open_memory
+from mixfold.engine.moves import Moving, improve_by_moves
 from mixfold.engine.online import Online
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.progress import Progress
 from mixfold.engine.sources import open_source
-from mixfold.engine.state import Climb, Rules, Task, resume_climb
+from mixfold.engine.state import Climb, Rules, Task, add_events, resume_climb
 
 # steps that each candidate start is given on the pilot before they are compared
 CANDIDATE_STEPS = 8
@@ -101,7 +103,10 @@ def fit(
         pilot = draw_pilot(source, executor, plan.pilot_size or 5000, seed)
     if checkpoint:
         checkpoint.check(saved, pilot)
-    task = Task(model, source, executor, pilot, seed)
+    memory = open_memory(model, source, executor) if plan.online is None else None
+    task = Task(model, source, executor, pilot, seed, memory)
+    if checkpoint:
+        checkpoint.pack = partial(_pack, task)
     job = _Job(task, plan, _rules(plan), start, earlier, checkpoint, progress or Progress(0))
     # M steps are many small factorisations, in which threads of BLAS only wait for each other
     with job.progress, single_threaded_blas(), going_on(checkpoint, saved):
@@ -153,24 +158,50 @@ def _was_stopped(climb: Climb) -> bool:
 
 def _one_restart(job: _Job, progressed: Progressed) -> Progressed:
     restart, checkpoint = progressed.restart, job.checkpoint
-    state = progressed.climb or _start(job, restart)
+    state = _note_lost_rows(progressed.climb) if progressed.climb else _start(job, restart)
 
-    def watch(now: Climb) -> None:
+    def watch_move(now: Climb, moving: Moving | None) -> None:
         job.progress.report(restart, now)
         if checkpoint:
-            checkpoint.offer(replace(progressed, climb=now))
+            checkpoint.offer(replace(progressed, climb=now, moving=moving))
 
-    done = climb(job.task, state, job.rules, watch)
+    def watch(now: Climb) -> None:
+        watch_move(now, progressed.moving)
+
+    done = under_way = climb(job.task, state, job.rules, watch)
+    moving = progressed.moving
     if job.plan.moves:
-        done = improve_by_moves(job.task, done, job.rules, job.plan.moves, watch)
+        moved = improve_by_moves(
+            job.task, done, job.rules, job.plan.moves, watch_move, progressed.moving
+        )
+        done, under_way, moving = moved.done, moved.under_way, moved.moving
     if checkpoint and _was_stopped(done):
-        checkpoint.write(replace(progressed, climb=replace(done, reason="")))
+        if _was_stopped(under_way):
+            under_way = replace(under_way, reason="")
+        checkpoint.write(replace(progressed, climb=under_way, moving=moving))
+    done = replace(done, rows=None)  # of this climb alone, and perhaps large
     best = progressed.best
     if best is None or done.objective > best.objective:
         best = done
     elif _was_stopped(done):
         best = replace(best, reason=done.reason)
-    return replace(progressed, restart=restart + 1, best=best, climb=None)
+    return replace(progressed, restart=restart + 1, best=best, climb=None, moving=None)
+
+
+def _pack(task: Task, progressed: Progressed) -> Progressed:
+    """As a file can hold it: what is known of the rows may lie elsewhere, or be too much."""
+    if task.memory is None or progressed.climb is None:
+        return progressed
+    rows = task.memory.store(progressed.climb.rows)
+    return replace(progressed, climb=replace(progressed.climb, rows=rows))
+
+
+def _note_lost_rows(stored: Climb) -> Climb:
+    """A stored climb; an event if what was known of the rows is not there."""
+    if not isinstance(stored.rows, NotStored):
+        return stored
+    event = stored.rows.event(stored.n_iter)
+    return replace(stored, rows=None, events=add_events(stored.events, (event,)))
 
 
 def _start(job: _Job, restart: int) -> Climb:
@@ -191,7 +222,8 @@ def choose_start(task: Task, plan: Plan, rules: Rules, restart: int) -> Climb:
     if plan.n_candidates == 1:
         return Climb(task.model.initialise(task.pilot, rng, first))
     block = task.pilot.block
-    small = replace(task, source=open_source(block.X, weight=block.weight, y=block.y))
+    source = open_source(block.X, weight=block.weight, y=block.y)
+    small = replace(task, source=source, memory=open_memory(task.model, source, task.executor))
     rules = replace(rules, batch_size=None, online=None)
     few = replace(rules, max_iter=CANDIDATE_STEPS)
     climbs = [

@@ -57,7 +57,8 @@ def lap(
     reading = model.prepare(params)
     for index, batch in enumerate(batches(task.source, size)):
         visit = partial(model.expect, reading, rng=keys)
-        stats = model.additive(task.executor.map_reduce(visit, batch))
+        where = task.executor if task.memory is None else task.memory
+        stats = model.additive(where.map_reduce(visit, batch))
         fresh.append(stats)
         if total is not None:
             total = total - memo.batches[index] + stats

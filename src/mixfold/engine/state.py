@@ -12,6 +12,7 @@ from mixfold.engine.acceleration import Acceleration, Failure, Point, Proposal
 from mixfold.engine.budget import NEVER, Deadline
 
 if TYPE_CHECKING:
+    from mixfold.engine.executors.row_memory import PassMemory
     from mixfold.engine.online import Online
 
 # plain steps before the first extrapolation: far from an optimum EM is hard to beat
@@ -34,13 +35,17 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is climbed: a model on a source, visited by an executor."""
+    """What is climbed: a model on a source, visited by an executor.
+
+    ``memory`` is for models that remember rows, None for all others.
+    """
 
     model: Model[Any, Any, Any]
     source: Source
     executor: Executor
     pilot: Pilot | None
     seed: int
+    memory: PassMemory | None = None
 
     @property
     def single(self) -> bool:
@@ -61,7 +66,8 @@ class Climb:
 
     ``length`` is how long a tentative step may be, ``tentative`` says that the last plain step was
     one, and ``stats`` are the statistics at ``best``, kept as long as such a step may be taken
-    back.
+    back. ``rows`` is what the last accepted pass has kept of each row
+    (``engine/executors/row_memory.py``).
     """
 
     params: Any
@@ -89,6 +95,7 @@ class Climb:
     length: float = 1.0
     tentative: bool = False
     stats: Any = None
+    rows: Any = None
 
     @property
     def objective(self) -> float:

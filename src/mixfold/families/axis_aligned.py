@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
@@ -20,7 +20,7 @@ from mixfold.families.axis_aligned_rows import (
     sparse_moments,
     sparse_scores,
 )
-from mixfold.families.component import Scores, dense_rows
+from mixfold.families.component import Scores, Trust, dense_rows
 from mixfold.families.gaussian import (
     AMPLIFICATION_LIMIT,
     DiagonalMetric,
@@ -28,6 +28,7 @@ from mixfold.families.gaussian import (
     GaussianParams,
     Moments,
     flat,
+    gaussian_trust,
     share,
     tile_width,
 )
@@ -160,7 +161,8 @@ class AxisGaussian(GaussianFamily):
             return None
         features, theta = self._lift(block, reading)
         theta[:, 0] += log_weights
-        sums = lifted_pass(block, reading.frame, features, theta)
+        trusted = self.trust(reading, block.X.dtype).least
+        sums = lifted_pass(block, reading.frame, features, theta, trusted)
         size = reading.means.shape[1]
         first, second = sums.moments[:, -2 * size : -size], sums.moments[:, -size:]
         count = sums.moments[:, : -2 * size][:, -size:]  # per column, or one for all of them
@@ -183,6 +185,28 @@ class AxisGaussian(GaussianFamily):
         for k, (mean, precision) in enumerate(zip(reading.means, reading.precision, strict=True)):
             out[:, k] -= 0.5 * (np.where(seen, U - mean, 0.0) ** 2 @ precision)
         return Scores(out, (U, seen))
+
+    def trust(self, reading: AxisReading, dtype: np.dtype[Any]) -> Trust:
+        if dtype not in reading.trusts:
+            single = tile_width(dtype, reading.amplification.max()) == np.float32
+            constant = reading.constant.sum(axis=1)
+            trust = gaussian_trust(constant, reading.amplification, reading.means.shape[1], single)
+            reading.trusts[dtype] = trust
+        return reading.trusts[dtype]
+
+    def log_ratios(self, block: Block, reading: AxisReading, reference: int) -> Array:
+        """Of Q_k - Q_r = sum_d (p_k - p_r) v^2 + p_k e (2 v + e) with v = u - mu_r and e =
+        mu_r - mu_k: what components share is taken out before it meets the row."""
+        U = reading.frame.enter(dense_rows(block.X))
+        seen = ~np.isnan(U)
+        V = np.where(seen, U - reading.means[reference], 0.0)
+        out = seen @ (reading.constant - reading.constant[reference]).T
+        for k, precision in enumerate(reading.precision):
+            apart = reading.means[reference] - reading.means[k]
+            wider = (precision - reading.precision[reference]) * V * V
+            moved = np.where(seen, precision * apart * (2 * V + apart), 0.0)
+            out[:, k] -= 0.5 * (wider + moved).sum(axis=1)
+        return np.asarray(out)
 
     def moments(self, scores: Scores, resp: Array, reading: AxisReading) -> Moments:
         careful = reading.amplification > AMPLIFICATION_LIMIT

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from mixfold.contracts import Array
+from mixfold.families.component import Trust
 from mixfold.families.gaussian import AMPLIFICATION_LIMIT, Moments
 from mixfold.math.frame import Frame
 
@@ -21,6 +22,8 @@ class AxisReading:
     precision: Array
     constant: Array
     amplification: Array
+    # how far scores can be relied on, by type of the rows: the same for every block of a pass
+    trusts: dict[Any, Trust] = field(default_factory=dict, init=False, compare=False)
 
 
 def safe_about_zero(reading: AxisReading) -> bool:

@@ -22,6 +22,26 @@ class Scores:
     work: Any
 
 
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """Up to which distance scores can be subtracted from each other.
+
+    ``ceiling`` is the largest log density that a row can have; a row whose largest one is lower
+    by more than ``depth`` is so far from all components that rounding could change its shares.
+    """
+
+    ceiling: float
+    depth: float
+
+    @property
+    def least(self) -> float:
+        """The largest log density of a row must be above this."""
+        return self.ceiling - self.depth
+
+
+EVERYWHERE = Trust(0.0, np.inf)
+
+
 @dataclass(frozen=True)
 class ComponentFamily(ABC):
     """A family of components. Parameters, statistics and readings are the family's own records.
@@ -182,13 +202,25 @@ class ComponentFamily(ABC):
     def log_density(self, block: Block, reading: Any) -> Array:
         """Log densities (n, K) of a block by the fastest route that is exact for it."""
 
+    def trust(self, reading: Any, dtype: Any) -> Trust:
+        """How far from all components the scores of rows of this type can be relied on."""
+        return EVERYWHERE
+
+    def log_ratios(self, block: Block, reading: Any, reference: int) -> Array:
+        """ln p(x | k) - ln p(x | reference) (n, K), also of rows so far away that both logarithms
+        are too large to have digits left for it. By default by subtraction."""
+        scores = self.scores(block, reading).log_density
+        return np.asarray(scores - scores[:, reference, None])
+
     @abstractmethod
     def moments(self, scores: Scores, resp: Array, reading: Any) -> Any:
         """Additive statistics of a tile for weighted responsibilities (n, K)."""
 
     @abstractmethod
     def fused_pass(self, block: Block, reading: Any, log_weights: Array) -> tuple[Any, Sums] | None:
-        """Both at once over a whole block by the fast kernel; None if the block is not for it."""
+        """Both at once over a whole block by the fast kernel; None if the block is not for it.
+
+        Rows that the kernel is not to be trusted with are named in ``Sums.left_out``."""
 
     @abstractmethod
     def about_frame(self, moments: Any) -> Any:

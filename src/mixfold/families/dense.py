@@ -7,19 +7,20 @@ ill-conditioned components, missing entries, sparse rows, many columns.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from mixfold.contracts import Array, Block, record
-from mixfold.families.component import Scores, dense_rows
+from mixfold.families.component import Scores, Trust, dense_rows
 from mixfold.families.gaussian import (
     AMPLIFICATION_LIMIT,
     GaussianFamily,
     GaussianParams,
     Moments,
     flat,
+    gaussian_trust,
     tile_width,
 )
 from mixfold.math.frame import Frame
@@ -50,15 +51,19 @@ class DenseReading:
     amplification: Array
     # over (1, u_d, u_d u_e), if the components are to be scored that way
     theta: Array | None = None
+    # how far scores can be relied on, by type of the rows: the same for every block of a pass
+    trusts: dict[Any, Trust] = field(default_factory=dict, init=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Rows in frame coordinates; with missing entries also their patterns and completions."""
+    """Rows in frame coordinates; with missing entries also their patterns and completions, and the
+    log densities (n, K) of the entries that are seen at the means."""
 
     U: Array
     patterns: Patterns | None = None
     deviations: tuple[Array, ...] = ()
+    heights: Array | None = None
 
 
 def read_dense(frame: Frame, means: Array, covariances: Array) -> DenseReading:
@@ -96,6 +101,34 @@ def about(points: Array, moments: Moments, second: Array) -> tuple[Array, Array,
     own = (count[:, None] * shift)[:, :, None] * shift[:, None, :]
     second = second - cross - np.swapaxes(cross, 1, 2) + own
     return count, moments.first - count[:, None] * shift, second
+
+
+def distance_gaps(U: Array, means: Array, whiten: Array, reference: int) -> Array:
+    """Q_k - Q_r (n, K) of rows with Q_k = |A_k'(u - mu_k)|^2, as (y_k - y_r)'(y_k + y_r).
+
+    The difference of the whitened rows is made of A_k - A_r and mu_r - mu_k, so that what two
+    components share is taken out before it meets the row.
+    """
+    V, first = U - means[reference], whiten[reference]
+    out = np.empty((len(U), len(means)))
+    with np.errstate(over="ignore"):
+        for k, (mean, factor) in enumerate(zip(means, whiten, strict=True)):
+            moved = (means[reference] - mean) @ factor
+            apart = V @ (factor - first) + moved
+            out[:, k] = (apart * (V @ (factor + first) + moved)).sum(axis=1)
+    return out
+
+
+def marginal_factors(whiten: Array, seen: Array) -> tuple[Array, Array]:
+    """Factors of the precisions of some columns, and ln|Lambda_mm| of the others (K,).
+
+    Equal factors give equal ones, bit by bit.
+    """
+    roots = np.swapaxes(np.linalg.inv(whiten), 1, 2)  # Sigma = A^-T A^-1
+    own = roots[:, seen]
+    factors, marginal = factorise(own @ np.swapaxes(own, 1, 2))
+    whole = 2 * np.log(np.abs(np.diagonal(whiten, axis1=1, axis2=2))).sum(axis=1)
+    return marginal, log_determinants(factors) + whole
 
 
 @record
@@ -210,13 +243,41 @@ class DenseGaussian(GaussianFamily):
         # an entry that is not seen gives back its share of the constant
         unseen = missing @ (0.5 * LOG_2PI + reading.frame.log_scale)
         out, deviations = np.empty((len(U), len(reading.means))), []
+        heights = np.empty_like(out)
         for k, (mean, whiten) in enumerate(zip(reading.means, reading.whiten, strict=True)):
             deviation, log_det = complete(U, patterns, mean, whiten @ whiten.T)
-            out[:, k] = (
-                reading.constant[k] + unseen - 0.5 * (log_det + squared_norms(deviation, whiten))
-            )
+            heights[:, k] = reading.constant[k] + unseen - 0.5 * log_det
+            out[:, k] = heights[:, k] - 0.5 * squared_norms(deviation, whiten)
             deviations.append(deviation)
-        return Scores(out, _Work(U, patterns, tuple(deviations)))
+        return Scores(out, _Work(U, patterns, tuple(deviations), heights))
+
+    def trust(self, reading: DenseReading, dtype: np.dtype[Any]) -> Trust:
+        if dtype not in reading.trusts:
+            single = tile_width(dtype, reading.amplification.max()) == np.float32
+            reading.trusts[dtype] = gaussian_trust(
+                reading.constant, reading.amplification, reading.means.shape[1], single
+            )
+        return reading.trusts[dtype]
+
+    def log_ratios(self, block: Block, reading: DenseReading, reference: int) -> Array:
+        U = reading.frame.enter(dense_rows(block.X))
+        constant = reading.constant - reading.constant[reference]
+        if block.complete:
+            return np.asarray(
+                constant - 0.5 * distance_gaps(U, reading.means, reading.whiten, reference)
+            )
+        out = np.empty((len(U), len(reading.means)))
+        patterns = patterns_of(U)
+        for p, missing in enumerate(patterns.missing):
+            rows = patterns.order[patterns.start[p] : patterns.start[p + 1]]
+            seen = np.flatnonzero(~missing)
+            if not seen.size:
+                out[rows] = constant
+                continue
+            whiten, log_det = marginal_factors(reading.whiten, seen)
+            gaps = distance_gaps(U[rows][:, seen], reading.means[:, seen], whiten, reference)
+            out[rows] = constant - 0.5 * (log_det - log_det[reference] + gaps)
+        return out
 
     def moments(self, scores: Scores, resp: Array, reading: DenseReading) -> Moments:
         return self._sum(dense_work(scores.work), resp, reading)

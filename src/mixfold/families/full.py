@@ -101,7 +101,9 @@ class FullGaussian(DenseGaussian):
         width = tile_width(block.X.dtype, reading.amplification.max())
         theta = reading.theta.copy()
         theta[:, 0] += log_weights
-        sums = lifted_pass(block, reading.frame, product_features(size), theta.astype(width))
+        trusted = self.trust(reading, block.X.dtype).least
+        features = product_features(size)
+        sums = lifted_pass(block, reading.frame, features, theta.astype(width), trusted)
         moments = Moments(
             np.repeat(sums.moments[:, :1], size, axis=1),
             sums.moments[:, 1 : size + 1],

@@ -12,13 +12,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mixfold.contracts import Array, Stats, constant, record
-from mixfold.families.component import ComponentFamily
+from mixfold.families.component import EVERYWHERE, ComponentFamily, Trust
 from mixfold.math.frame import Frame
 
 # a score that sums terms of this size in float64 has about 1e-10 left of absolute error
 AMPLIFICATION_LIMIT = 1e6
 # the same for float32, where 1e-4 suffices: beyond it the arithmetic is float64
 AMPLIFICATION_LIMIT_32 = 1e3
+# Terms of a score may be this large, for a row far from all components, before its shares are made
+# of ratios of densities (``log_ratios``); rounding is then up to 1e-7 in float64, 1e-2 in float32
+FAR_TERMS, FAR_TERMS_32 = 1e9, 1e5
+# and of squared distances, in units of that of a typical row, up to which it never is
+NEAR = 100.0
 # standard deviations of the bulk of the rows beyond which a component of a row or two is an outlier
 FAR_AWAY = 100.0
 
@@ -125,6 +130,19 @@ def share(moments: Moments) -> tuple[Array, Array]:
 def flat(*parts: Array) -> Array:
     """The parts as one vector."""
     return np.concatenate([np.ravel(part) for part in parts])
+
+
+def gaussian_trust(constant: Array, amplification: Array, n_features: int, single: bool) -> Trust:
+    """Where terms that grow with the squared distance of a row are as large as is allowed.
+
+    At a typical row of a component, of squared distance D, they are its amplification. ``single``
+    says that the arithmetic is that of float32.
+    """
+    if len(amplification) == 1:
+        return EVERYWHERE
+    terms = FAR_TERMS_32 if single else FAR_TERMS
+    distance = max(terms / float(amplification.max()), NEAR)
+    return Trust(float(constant.max()), 0.5 * n_features * distance)
 
 
 def tile_width(dtype: np.dtype[Any], amplification: float) -> np.dtype[Any]:

@@ -128,7 +128,10 @@ class TiedGaussian(DenseGaussian):
         white_means = reading.means @ whiten
         offset = log_weights + reading.constant - 0.5 * (white_means**2).sum(axis=1)
         theta = np.concatenate([offset[:, None], white_means @ whiten.T], axis=1)
-        sums, second = pooled_pass(block, reading.frame, theta.astype(width), whiten.astype(width))
+        trusted = self.trust(reading, block.X.dtype).least
+        sums, second = pooled_pass(
+            block, reading.frame, theta.astype(width), whiten.astype(width), trusted
+        )
         size = len(whiten)
         moments = Moments(
             np.repeat(sums.moments[:, :1], size, axis=1),

@@ -3,8 +3,9 @@
 In frame coordinates |u - c_k|^2 = |u|^2 - 2 u.c_k + |c_k|^2: one matrix product scores all centres
 for a tile of rows. That form loses digits where centres are close to each other compared with their
 distance to the origin. So a row whose two best scores differ by no more than rounding is decided by
-differences u - c_k, and so are the distances that are summed: the assignment of a row is a
-function of the row and the centres, whatever tile it stands in, and ties go to the lowest index.
+differences of centres, and the distances that are summed are made of differences u - c_k: the
+assignment of a row is a function of the row and the centres, whatever tile it stands in, and ties
+go to the lowest index.
 
 A missing entry is left out of the distance. Rows are then (u, seen) with u = 0 where missing, and
 the scores are -2 u.c_k + seen.c_k^2.
@@ -76,6 +77,23 @@ def _apart(u, c):
 
 
 @summing_kernel
+def _nearer(u, a, b):
+    """Whether a is nearer to u than b: |u - a|^2 - |u - b|^2 = (b - a).(2 u - a - b).
+
+    Both distances of a row far away would have no digit left for their difference.
+    """
+    D = a.size
+    total = 0.0
+    if u.size > D:
+        for d in range(D):
+            total += (b[d] - a[d]) * (2 * u[d] - a[d] - b[d]) * u[D + d]
+    else:
+        for d in range(D):
+            total += (b[d] - a[d]) * (2 * u[d] - a[d] - b[d])
+    return total < 0
+
+
+@summing_kernel
 def _measure(U, points, arg, n, distance):
     """Squared distances of the first n rows to the centres they were given to."""
     D = points.shape[1]
@@ -100,13 +118,14 @@ def _settle(U, points, S, bias, best, second, slack, reach, n, arg, distance):
         if second[i] - best[i] > doubt:
             continue
         limit = best[i] + doubt
-        distance[i] = np.inf
+        chosen = -1
         for k in range(S.shape[0]):
-            if not (S[k, i] + bias[k] > limit):  # an overflow, NaN, is decided here too
-                apart = _apart(U[i], points[k])
-                if apart < distance[i]:
-                    arg[i] = k
-                    distance[i] = apart
+            if S[k, i] + bias[k] > limit:  # an overflow, NaN, is decided below
+                continue
+            if chosen < 0 or _nearer(U[i], points[k], points[chosen]):
+                chosen = k
+        arg[i] = chosen
+        distance[i] = _apart(U[i], points[chosen])
 
 
 @kernel

@@ -10,7 +10,7 @@ normalised and summed while it is in the cache; nothing of size N x K exists.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
@@ -30,6 +30,8 @@ from mixfold.math.tiles import (
     score_tile,
     sum_tile,
 )
+
+_NO_ROWS = np.empty(0, np.int64)
 
 
 @record
@@ -73,16 +75,24 @@ def seen_square_features(n_features: int) -> FeatureMap:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What one pass over a block adds up. ``moments`` (K, P) is R @ T'."""
+    """What one pass over a block adds up. ``moments`` (K, P) is R @ T'.
+
+    ``left_out`` are the rows that are not in the sums, because rounding could have changed their
+    shares.
+    """
 
     moments: Array
     log_likelihood: float
     entropy: float
     weight: float
+    left_out: Array = field(default_factory=lambda: _NO_ROWS)
 
 
 @kernel
-def _pass(X, weight, labels, origin, inverse_scale, left, right, theta, width, moments, sums):
+def _pass(
+    X, weight, labels, origin, inverse_scale, left, right, theta, width, moments, sums,
+    trusted, left_out,
+):  # fmt: skip
     K = moments.shape[1]
     entries = 1 + X.shape[1] * (2 if left.max() > X.shape[1] else 1)
     V, T = np.empty((entries, TILE), theta.dtype), np.empty((width, TILE), theta.dtype)
@@ -96,7 +106,7 @@ def _pass(X, weight, labels, origin, inverse_scale, left, right, theta, width, m
         load_tile(X, first, last, origin, inverse_scale, V)
         load_row_fields(weight, labels, first, last, w, y)
         score_tile(theta, V, left, right, T, L, more)
-        normalise_tile(L, w, y, top, total, spread, R, sums)
+        normalise_tile(L, w, y, top, total, spread, R, sums, first, trusted, left_out)
         sum_tile(V, left, right, T, R, part, moments)
 
 
@@ -113,19 +123,34 @@ def _scores(X, origin, inverse_scale, left, right, theta, width, out):
         out[first:last] = L[:, : last - first].T
 
 
-def lifted_pass(block: Block, frame: Frame, features: FeatureMap, theta: Array) -> Sums:
+def lifted_pass(
+    block: Block, frame: Frame, features: FeatureMap, theta: Array, trusted: float = -np.inf
+) -> Sums:
     """Responsibilities of the rows of a dense block, summed into moments of each component.
 
     ``theta`` (K, P) holds the joint log density log pi_k p(u | k) in the given features; its
-    dtype is the dtype of the arithmetic. Sums over tiles are float64 in any case.
+    dtype is the dtype of the arithmetic. Sums over tiles are float64 in any case. Rows whose
+    largest log density is not above ``trusted`` are left out of the sums.
     """
-    moments, sums = np.zeros(theta.shape[::-1]), np.zeros(3)
+    moments, sums = np.zeros(theta.shape[::-1]), np.zeros(4)
     weight, labels = row_fields(block)
+    left_out = marks_of(block, trusted)
     _pass(
         kernel_rows(block), weight, labels, frame.origin, 1.0 / frame.scale, features.left,
-        features.right, panels(theta), panel_width(*theta.shape), moments, sums,
+        features.right, panels(theta), panel_width(*theta.shape), moments, sums, trusted, left_out,
     )  # fmt: skip
-    return Sums(moments.T, float(sums[0]), float(sums[1]), float(sums[2]))
+    return sums_of_pass(moments, sums, left_out)
+
+
+def marks_of(block: Block, trusted: float) -> Array:
+    """A mark for each row of a block that can be left out; none where no row can be."""
+    return np.zeros(block.n_rows if trusted > -np.inf else 0, np.bool_)
+
+
+def sums_of_pass(moments: Array, sums: Array, left_out: Array) -> Sums:
+    """What a kernel wrote, as a value."""
+    rows = np.flatnonzero(left_out) if sums[3] else _NO_ROWS
+    return Sums(moments.T, float(sums[0]), float(sums[1]), float(sums[2]), rows)
 
 
 def lifted_scores(block: Block, frame: Frame, features: FeatureMap, theta: Array) -> Array:

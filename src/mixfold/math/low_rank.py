@@ -64,6 +64,32 @@ def log_density(
     return -0.5 * (U.shape[1] * LOG_2PI + parts.log_det[k] + quadratic), a
 
 
+def log_density_ratios(
+    U: Array, means: Array, loadings: Array, noise: Array, reference: int
+) -> Array:
+    """ln N(u; mu_k, C_k) - ln N(u; mu_r, C_r) (n, K), also where both are very large.
+
+    The quadratic forms are sums of squares (see ``log_density``), and a^2 - b^2 = (a - b)(a + b)
+    with a - b made of differences of the parameters: what two Gaussians share is taken out before
+    it meets the row.
+    """
+    parts = low_rank(loadings, noise)
+    gains = parts.back @ parts.whiten  # z = gains (u - mu)
+    V, W = U - means[reference], loadings[reference]
+    z = V @ gains[reference].T
+    left = V - z @ W.T
+    out = np.empty((len(U), len(means)))
+    with np.errstate(over="ignore"):
+        for k, mean in enumerate(means):
+            moved = means[reference] - mean
+            dz = V @ (gains[k] - gains[reference]).T + gains[k] @ moved
+            dleft = moved - ((z + dz) @ (loadings[k] - W).T + dz @ W.T)
+            gap = (dleft * (2 * left + dleft)) @ (1 / noise[k]) + (dz * (2 * z + dz)).sum(axis=1)
+            gap += (left * (1 / noise[k] - 1 / noise[reference]) * left).sum(axis=1)
+            out[:, k] = -0.5 * (gap + parts.log_det[k] - parts.log_det[reference])
+    return out
+
+
 def conditional(
     loadings: Array, noise: Array, means: Array, known: Array, values: Array
 ) -> tuple[Array, Array, Array]:

@@ -13,7 +13,7 @@ import numpy as np
 from mixfold.contracts import Array, Block
 from mixfold.math.compiled import kernel
 from mixfold.math.frame import Frame
-from mixfold.math.lifted import Sums
+from mixfold.math.lifted import Sums, marks_of, sums_of_pass
 from mixfold.math.tiles import (
     TILE,
     add_into,
@@ -46,7 +46,10 @@ def _weighted_rows(V, w, rows):
 
 
 @kernel
-def _pass(X, weight, labels, origin, inverse_scale, theta, whiten, moments, second, sums):
+def _pass(
+    X, weight, labels, origin, inverse_scale, theta, whiten, moments, second, sums,
+    trusted, left_out,
+):  # fmt: skip
     D, K = X.shape[1], theta.shape[0]
     V, white = np.empty((D + 1, TILE), theta.dtype), np.empty((D, TILE), theta.dtype)
     L, R = np.empty((K, TILE), theta.dtype), np.empty((TILE, K), theta.dtype)
@@ -62,7 +65,7 @@ def _pass(X, weight, labels, origin, inverse_scale, theta, whiten, moments, seco
         np.dot(theta, V, L)
         np.dot(whiten, V[1:], white)
         _subtract_half_norm(white, L)
-        normalise_tile(L, w, y, top, total, spread, R, sums)
+        normalise_tile(L, w, y, top, total, spread, R, sums, first, trusted, left_out)
         np.dot(V, R, part)
         add_into(part, moments)
         _weighted_rows(V, w, rows)
@@ -70,17 +73,22 @@ def _pass(X, weight, labels, origin, inverse_scale, theta, whiten, moments, seco
         add_into(gram, second)
 
 
-def pooled_pass(block: Block, frame: Frame, theta: Array, whiten: Array) -> tuple[Sums, Array]:
+def pooled_pass(
+    block: Block, frame: Frame, theta: Array, whiten: Array, trusted: float = -np.inf
+) -> tuple[Sums, Array]:
     """Moments (K, 1 + D) of a complete dense block, and its total second moment (D, D).
 
     ``theta`` (K, 1 + D) is the linear part of the joint log density in frame coordinates and
-    ``whiten`` the factor A of the common precision A A'.
+    ``whiten`` the factor A of the common precision A A'. Rows whose largest log density is not
+    above ``trusted`` are left out of the sums.
     """
     size = whiten.shape[0]
-    moments, second, sums = np.zeros(theta.shape[::-1]), np.zeros((size, size)), np.zeros(3)
+    moments, second, sums = np.zeros(theta.shape[::-1]), np.zeros((size, size)), np.zeros(4)
     weight, labels = row_fields(block)
+    left_out = marks_of(block, trusted)
     _pass(
         kernel_rows(block), weight, labels, frame.origin, 1.0 / frame.scale,
         theta, np.ascontiguousarray(whiten.T), moments, second, sums,
+        trusted, left_out,
     )  # fmt: skip
-    return Sums(moments.T, float(sums[0]), float(sums[1]), float(sums[2])), second
+    return sums_of_pass(moments, sums, left_out), second

@@ -11,14 +11,25 @@ have labels y and weights. Two ways to improve coefficients, neither of which ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
 
-from mixfold.contracts import Array
+from mixfold.contracts import Array, Stats
 from mixfold.math.softmax import normalise
+
+# of coefficients: the log loss and its gradient
+Loss = Callable[[Array], tuple[float, Array]]
+
+
+@dataclass(frozen=True)
+class LossSums(Stats):
+    """Weighted log loss of some rows, and its gradient (H + 1, C)."""
+
+    value: float
+    gradient: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +50,18 @@ def log_losses(logits: Array, labels: Array) -> tuple[Array, Array]:
     return losses, errors
 
 
-def value_and_gradient(W: Array, parts: Sequence[LabelledRows]) -> tuple[float, Array]:
-    """Weighted log loss of all rows at coefficients (H + 1, C), and its gradient."""
-    value, gradient = 0.0, np.zeros_like(W)
-    for part in parts:
-        losses, errors = log_losses(part.phi @ W[:-1] + W[-1], part.labels)
-        errors *= part.weight[:, None]
-        value += float(part.weight @ losses)
-        gradient[:-1] += part.phi.T @ errors
-        gradient[-1] += errors.sum(axis=0)
-    return value, gradient
+def sum_losses(W: Array, rows: LabelledRows) -> LossSums:
+    """Weighted log loss of rows at coefficients (H + 1, C), and its gradient; picklable."""
+    losses, errors = log_losses(rows.phi @ W[:-1] + W[-1], rows.labels)
+    errors *= rows.weight[:, None]
+    gradient = np.vstack([rows.phi.T @ errors, errors.sum(axis=0)])
+    return LossSums(float(rows.weight @ losses), gradient)
+
+
+def value_and_gradient(W: Array, rows: LabelledRows) -> tuple[float, Array]:
+    """The same, as a ``Loss`` of W gives it."""
+    sums = sum_losses(W, rows)
+    return sums.value, sums.gradient
 
 
 def l1_penalty(W: Array, gamma: float) -> float:
@@ -56,22 +69,19 @@ def l1_penalty(W: Array, gamma: float) -> float:
 
 
 def improve_by_rows(
-    W: Array, parts: Sequence[LabelledRows], gamma: float, nonneg: bool, steps: int,
-    tol: float = 1e-9,
-) -> Array:  # fmt: skip
+    W: Array, loss: Loss, gamma: float, nonneg: bool, steps: int, tol: float = 1e-9
+) -> Array:
     """Coefficients after some steps of L-BFGS from ``W``; ``W`` itself if they gain nothing."""
     packed, unpack, bounds = _split_signs(W, gamma, nonneg)
     free = gamma == 0.0 and not nonneg
     objective = (
-        _plain(W.shape, parts)
-        if free
-        else _objective_of_signed_parts(W.shape, parts, gamma, unpack)
+        _plain(W.shape, loss) if free else _objective_of_signed_parts(W.shape, loss, gamma, unpack)
     )
     options = {"maxiter": steps, "ftol": tol, "gtol": 0.0, "maxls": 30}
     found = minimize(objective, packed, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     new = unpack(found.x)
-    before = value_and_gradient(W, parts)[0] + l1_penalty(W, gamma)
-    after = value_and_gradient(new, parts)[0] + l1_penalty(new, gamma)
+    before = loss(W)[0] + l1_penalty(W, gamma)
+    after = loss(new)[0] + l1_penalty(new, gamma)
     return new if after < before - 0.1 * tol * abs(before) else W
 
 
@@ -79,14 +89,13 @@ Objective = Callable[[Array], tuple[float, Array]]
 
 
 def _objective_of_signed_parts(
-    shape: tuple[int, ...], parts: Sequence[LabelledRows], gamma: float,
-    unpack: Callable[[Array], Array],
-) -> Objective:  # fmt: skip
+    shape: tuple[int, ...], loss: Loss, gamma: float, unpack: Callable[[Array], Array]
+) -> Objective:
     """Of parts that are not negative: of [P, N, v], or of [P, v]."""
     size, C = shape[0] * shape[1], shape[1]
 
     def objective(x: Array) -> tuple[float, Array]:
-        value, gradient = value_and_gradient(unpack(x), parts)
+        value, gradient = loss(unpack(x))
         slopes = [gradient[:-1].ravel() + gamma]
         if len(x) > size:
             slopes.append(-gradient[:-1].ravel() + gamma)
@@ -96,9 +105,9 @@ def _objective_of_signed_parts(
     return objective
 
 
-def _plain(shape: tuple[int, ...], parts: Sequence[LabelledRows]) -> Objective:
+def _plain(shape: tuple[int, ...], loss: Loss) -> Objective:
     def objective(x: Array) -> tuple[float, Array]:
-        value, gradient = value_and_gradient(x.reshape(shape), parts)
+        value, gradient = loss(x.reshape(shape))
         return value, gradient.ravel()
 
     return objective

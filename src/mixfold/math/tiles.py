@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from mixfold.contracts import Array, Block
-from mixfold.math.compiled import kernel
+from mixfold.math.compiled import kernel, summing_kernel
 from mixfold.math.exponential import exp_nonpositive
 
 TILE = 128
@@ -131,11 +131,34 @@ def _clamp(L, y):
                     L[k, i] = -np.inf
 
 
+@summing_kernel
+def _count_above(values, limit):
+    count = 0
+    for i in range(values.size):
+        count += values[i] > limit
+    return count
+
+
 @kernel
-def normalise_tile(L, w, y, top, total, spread, R, sums):
+def _leave_out(L, top, w, sums, first, trusted, left_out):
+    """Weight 0 for rows whose shares rounding could have changed; they are marked and counted."""
+    for i in range(top.size):
+        if not (top[i] > trusted):  # NaN, an overflow, is left out too
+            if w[i] > 0:
+                left_out[first + i] = True
+                sums[3] += 1
+            w[i] = 0
+            top[i] = 0
+            L[:, i] = 0
+
+
+@kernel
+def normalise_tile(L, w, y, top, total, spread, R, sums, first, trusted, left_out):
     """Log densities (K, n) -> weighted responsibilities R (n, K).
 
-    Adds the weighted log-likelihood, entropy and weight to sums.
+    Adds the weighted log-likelihood, entropy, weight and number of rows left out to sums. A row
+    whose largest log density is not above ``trusted`` is left out: its weight becomes 0, and its
+    place is marked.
     """
     K, n = L.shape
     _clamp(L, y)
@@ -143,6 +166,8 @@ def normalise_tile(L, w, y, top, total, spread, R, sums):
     for k in range(1, K):
         for i in range(n):
             top[i] = max(top[i], L[k, i])
+    if left_out.size and _count_above(top, trusted) < n:
+        _leave_out(L, top, w, sums, first, trusted, left_out)
     total[:] = 0
     spread[:] = 0
     for k in range(K):

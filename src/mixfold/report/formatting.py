@@ -76,6 +76,17 @@ def odder(value: float) -> str:
     return f"odder than {share(min(value, 0.999))}"
 
 
+def oddness_share(value: float) -> str:
+    """The same alone: no row is odder than all that could be drawn.
+
+    Examples
+    --------
+    >>> oddness_share(0.998), oddness_share(0.9999), oddness_share(1.0)
+    ('99.8%', '>99.9%', '>99.9%')
+    """
+    return share(min(value, 0.9999))
+
+
 def plural(n: float, word: str, several: str | None = None) -> str:
     """``3 rows``, ``1 row``."""
     return f"{count(n)} {word if n == 1 else several or word + 's'}"

@@ -13,6 +13,7 @@ from itertools import pairwise
 from mixfold.testing.algebra import monoid
 from mixfold.testing.case import Case, with_complete_flag
 from mixfold.testing.extrapolation import coordinates_round_trip, gradient
+from mixfold.testing.remembering import remembered_rows
 from mixfold.testing.rows import (
     block_invariance,
     labels_clamp,
@@ -41,6 +42,7 @@ __all__ = [
     "monoid",
     "monotone",
     "pure",
+    "remembered_rows",
     "repeatable",
     "sampler_entropy",
     "sampler_moments",
@@ -76,6 +78,7 @@ def records_are_stored(case: Case) -> None:
 MODEL_LAWS: dict[str, Callable[[Case], None]] = {
     "statistics add": statistics_add,
     "block invariance": block_invariance,
+    "memory of rows": remembered_rows,
     "weight zero is absence": zero_weight_is_absence,
     "weight two is repetition": weight_two_is_repetition,
     "monotone objective": monotone,

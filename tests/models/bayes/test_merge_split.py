@@ -129,7 +129,7 @@ def test_duplicates_are_merged(name: str, mixing: Any) -> None:
     labels[60:100:2] = 4
     stuck = _from_labels(task, name, labels)
     assert stuck.reason == "converged"
-    done = improve_by_moves(task, stuck, Rules(1e-6, 300), 2 * K, None)
+    done = improve_by_moves(task, stuck, Rules(1e-6, 300), 2 * K).done
     assert _used(done) == 3 <= _used(stuck)
     assert done.objective >= stuck.objective
     assert (np.diff(done.trace) >= -1e-8 * abs(done.objective)).all()
@@ -156,7 +156,7 @@ def test_a_hidden_pair_is_split(name: str, mixing: Any) -> None:
     stuck = _from_labels(task, name, np.zeros(LABELS.size, int))
     if _used(stuck) == 3:
         pytest.fail("the plant took no hold: plain steps left it")
-    done = improve_by_moves(task, stuck, Rules(1e-6, 300), 2 * K, None)
+    done = improve_by_moves(task, stuck, Rules(1e-6, 300), 2 * K).done
     assert _used(done) == 3
     assert done.objective > stuck.objective + 5
     np.testing.assert_allclose(np.sort(done.best.counts)[-3:], [30, 40, 60], atol=3)
@@ -166,7 +166,7 @@ def test_a_good_fit_is_left_alone() -> None:
     task = _task("full", SymmetricDirichlet(1.0))
     good = _from_labels(task, "full", LABELS)
     assert _used(good) == 3
-    done = improve_by_moves(task, good, Rules(1e-6, 300), 2 * K, None)
+    done = improve_by_moves(task, good, Rules(1e-6, 300), 2 * K).done
     assert done.objective == good.objective and done.best is good.best
 
 

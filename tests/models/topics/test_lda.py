@@ -14,7 +14,6 @@ from mixfold.engine.executors.threads import ThreadExecutor
 from mixfold.engine.loop import Plan, fit
 from mixfold.engine.sources import open_source
 from mixfold.models.topics.lda import LDAModel, topic_term
-from mixfold.models.topics.memory import Memory
 from mixfold.models.topics.priors import (
     document_prior,
     prior_step_from_counts,
@@ -121,7 +120,7 @@ def test_bounds_never_fall(rng: np.random.Generator, learn: bool) -> None:
 def test_blocks_do_not_matter(rng: np.random.Generator) -> None:
     X = sparse.csr_array(rng.poisson(0.5, (50, 20)).astype(float))
     params = start(rng, X.toarray(), 3)
-    model = LDAModel(params, memory=Memory(0))
+    model = LDAModel(params)
     reading = model.prepare(params)
     whole = model.expect(reading, Block(X), None)
     pieces = [model.expect(reading, Block(X[i : i + 7], i), None) for i in range(0, 50, 7)]

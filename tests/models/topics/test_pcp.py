@@ -11,10 +11,11 @@ from scipy import sparse
 from scipy.special import gammaln, logsumexp, psi
 
 from mixfold.contracts import Block, Context
+from mixfold.engine.executors.row_memory import HeldRows, KnownRows
 from mixfold.engine.random import RowKeys
 from mixfold.models.topics.lda import topic_term
 from mixfold.models.topics.pcp import PCPModel
-from mixfold.models.topics.pcp_mean_field import DocumentTopics, MeanField
+from mixfold.models.topics.pcp_mean_field import MeanField
 from mixfold.models.topics.pcp_records import PCPParams, cluster_term, expected_reading
 from mixfold.models.topics.pcp_structured import (
     Structured,
@@ -157,10 +158,10 @@ def test_statistics_are_those_of_a_literal_loop():
 def test_independent_posteriors_follow_the_updates_of_the_paper():
     X, params = corpus(4, 7, 5), drawn(4, 3, 2, 5, 7)
     first = np.random.default_rng(1).uniform(0.5, 3, (7, 2))
-    memory = DocumentTopics(({0: first},))
-    model = PCPModel((params,), MeanField(memory, sweeps=2))
-    model.initialise(None, None)
-    stats = model.expect(model.prepare(params), Block(X), RowKeys(0))
+    memory = HeldRows(0, 7)
+    memory.resume(KnownRows(first, np.array([0])))
+    model = PCPModel((params,), MeanField(sweeps=2))
+    stats = model.expect(model.prepare(params), Block(X), RowKeys(0), memory)
     reading = expected_reading(params)
     words, centres, bound = np.zeros((5, 2)), np.zeros((3, 2)), 0.0
     for x, p in zip(X, first, strict=True):
@@ -176,7 +177,8 @@ def test_independent_posteriors_follow_the_updates_of_the_paper():
     np.testing.assert_allclose(stats.words, words, rtol=1e-10)
     np.testing.assert_allclose(stats.centres, centres, rtol=1e-10)
     assert stats.bound == pytest.approx(bound)
-    np.testing.assert_allclose(memory.recall(0, (7, 2)).sum(axis=1), X.sum(axis=1))
+    memory.accept()
+    np.testing.assert_allclose(memory.recall(slice(0, 7)).sum(axis=1), X.sum(axis=1))
 
 
 # ------------------------------------------------ limits
@@ -289,7 +291,6 @@ def test_the_last_cluster_stays_however_light():
 
 # ------------------------------------------------ laws
 
-REMEMBERS = "documents begin where the last pass left them"
 SKIP = {"coordinates round trip": "there is no extrapolation"}
 
 
@@ -306,16 +307,4 @@ def test_laws_of_models():
 def test_laws_of_independent_posteriors():
     X, params = corpus(11, 60, 8), drawn(11, 4, 3, 8, 60)
     case = Case(PCPModel((params, params), MeanField(), patience=3), X, rtol=1e-9)
-    forgetful = ("repeatable", "statistics add", "block invariance", "weight zero is absence",
-                 "weight two is repetition", "pure functions")  # fmt: skip
-    laws.check_model(case, skip=SKIP | dict.fromkeys(forgetful, REMEMBERS))
-    # without memory these hold too
-    case = Case(PCPModel((params, params), MeanField(Forgetful(), sweeps=3)), X, rtol=1e-9)
-    laws.check_model(case, skip=SKIP | {"monotone objective": "each pass begins anew"})
-
-
-class Forgetful(DocumentTopics):
-    """Documents always begin anew."""
-
-    def recall(self, start, shape):
-        return None
+    laws.check_model(case, skip=SKIP | {"monotone objective": "without a memory each pass is new"})

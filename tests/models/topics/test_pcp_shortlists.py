@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 from scipy import sparse
 
 from mixfold.contracts import Block, Context
+from mixfold.engine.executors.row_memory import HeldRows
 from mixfold.engine.random import RowKeys
 from mixfold.models.topics import pcp_records
 from mixfold.models.topics.pcp import PCPModel
@@ -53,6 +53,18 @@ def same(a, b, rtol=1e-9) -> None:
     assert (a.documents, a.tokens) == (b.documents, b.tokens)
 
 
+class Listing:
+    """Lists of one block, pass after pass, each of which is accepted."""
+
+    def __init__(self, lists: Shortlists) -> None:
+        self.lists, self.memory = lists, HeldRows(0, N)
+
+    def current(self, reading, X):
+        found = self.lists.current(reading, X, slice(0, N), self.memory)
+        self.memory.accept()
+        return found
+
+
 def test_a_list_of_all_clusters_is_no_restriction(params, X, rng):
     counts = counts_of(Block(X, weight=rng.uniform(0, 2, N)))
     reading = expected_reading(params)
@@ -88,57 +100,54 @@ def test_fewer_clusters_lower_the_bound(params, X):
 
 def test_lists_are_used_for_some_passes_and_then_made_anew(params, X):
     reading = expected_reading(params)
-    lists = Shortlists(length=4, passes=3)
-    first = lists.current(reading, X, 0)
+    lists = Listing(Shortlists(length=4, passes=3))
+    first = lists.current(reading, X)
     other = replace(reading, log_weights=reading.log_weights[::-1] * 3)
     for _ in range(2):
-        np.testing.assert_array_equal(lists.current(other, X, 0), first)
-    fresh = lists.current(other, X, 0)
+        np.testing.assert_array_equal(lists.current(other, X), first)
+    fresh = lists.current(other, X)
     np.testing.assert_array_equal(fresh, best_clusters(other, X, 4))
     assert (fresh != first).any()
 
 
 def test_lists_know_clusters_by_name(params, X):
-    lists = Shortlists(length=6, passes=5)
+    lists = Listing(Shortlists(length=6, passes=5))
     reading = expected_reading(params)
-    first = lists.current(reading, X, 0)
+    first = lists.current(reading, X)
     kept = np.random.default_rng(0).permutation(M)[:30]  # dropped, and in another order
     fewer = replace(params, centres=params.centres[kept], weights=params.weights[kept], ids=kept)
-    again = lists.current(expected_reading(fewer), X, 0)
+    again = lists.current(expected_reading(fewer), X)
     for before, now in zip(first, again, strict=True):
         assert set(kept[now[now >= 0]]) == set(before) & set(kept)
 
 
 def test_documents_without_a_cluster_look_at_all(params, X):
-    lists = Shortlists(length=2, passes=5)
-    first = lists.current(expected_reading(params), X, 0)
+    lists = Listing(Shortlists(length=2, passes=5))
+    first = lists.current(expected_reading(params), X)
     lost = first[0]
     kept = np.setdiff1d(np.arange(M), lost)
     fewer = replace(params, centres=params.centres[kept], weights=params.weights[kept], ids=kept)
     reading = expected_reading(fewer)
-    again = lists.current(reading, X, 0)
+    again = lists.current(reading, X)
     np.testing.assert_array_equal(np.sort(again[0]), best_clusters(reading, X[[0]], 2)[0])
     assert (again >= 0).any(axis=1).all()
 
 
-def test_lists_stay_at_home_and_within_their_room(params, X):
+def test_without_a_memory_all_clusters_are_looked_at(params, X):
     reading = expected_reading(params)
-    lists = Shortlists(length=4)
-    lists.current(reading, X, 0)
-    assert lists._lists and not pickle.loads(pickle.dumps(lists))._lists
-    small = Shortlists(length=4, room=10)
-    small.current(reading, X, 0)
-    assert not small._lists
-    lists.clear()
-    assert not lists._lists
+    other = replace(reading, log_weights=reading.log_weights[::-1] * 3)
+    for one in (reading, other):
+        lists = Shortlists(length=4).current(one, X, slice(0, N), None)
+        np.testing.assert_array_equal(lists, best_clusters(one, X, 4))
 
 
 @pytest.mark.parametrize("length", [3, 10])
 def test_the_bound_climbs_through_all_passes(params, X, length):
     model = PCPModel((params,), Structured(few=5, shortlists=Shortlists(length, 3)), patience=4)
-    now, last, steps = model.initialise(None, None), -np.inf, []
+    now, last, steps, memory = model.initialise(None, None), -np.inf, [], HeldRows(0, N)
     for step in range(20):
-        stats = model.expect(model.prepare(now), Block(X), RowKeys(0))
+        stats = model.expect(model.prepare(now), Block(X), RowKeys(0), memory)
+        memory.accept()
         value = model.objective(now, stats)
         steps.append(value - last)
         update = model.update(now, stats, Context(None, np.random.default_rng(0), step + 1))

@@ -8,8 +8,8 @@ from scipy import sparse
 from scipy.optimize import minimize
 
 from mixfold.contracts import Block, Context
+from mixfold.engine.executors.row_memory import HeldRows
 from mixfold.models.topics.lda import TopicReading
-from mixfold.models.topics.memory import Memory
 from mixfold.models.topics.plsi import PLSIModel, fold
 from mixfold.models.topics.records import TopicParams, counts_of
 
@@ -21,10 +21,11 @@ def X(rng: np.random.Generator) -> np.ndarray:
     return X
 
 
-def stepped(model: PLSIModel, params: TopicParams, X: np.ndarray):
-    stats = model.expect(model.prepare(params), Block(sparse.csr_array(X)), None)
+def stepped(model: PLSIModel, params: TopicParams, X: np.ndarray, memory: HeldRows):
+    stats = model.expect(model.prepare(params), Block(sparse.csr_array(X)), None, memory)
     new = model.update(params, stats, Context(None, np.random.default_rng(0), 1)).params
-    return new, stats, model.memory.recall(0, (len(X), len(params.prior)))
+    memory.accept()
+    return new, stats, memory.recall(slice(0, len(X)))
 
 
 def i_divergence(X: np.ndarray, Y: np.ndarray) -> float:
@@ -36,11 +37,11 @@ def test_a_pass_is_a_step_of_em_and_a_joint_multiplicative_step(rng, X: np.ndarr
     K, T = 3, X.sum()
     topics = rng.dirichlet(np.ones(6), K)
     first = TopicParams(topics, np.zeros(K), 0.0)
-    model = PLSIModel(first, memory=Memory())
+    model, memory = PLSIModel(first), HeldRows(0, len(X))
     theta = np.full((len(X), K), 1 / K)
     params = first
     for _ in range(5):
-        new, stats, shares = stepped(model, params, X)
+        new, stats, shares = stepped(model, params, X, memory)
         np.testing.assert_allclose(stats.bound, (X * np.log(theta @ params.topics)).sum())
         # literal EM with the posterior of every token
         phi = theta[:, None, :] * params.topics.T[None]
@@ -64,10 +65,10 @@ def test_a_pass_is_a_step_of_em_and_a_joint_multiplicative_step(rng, X: np.ndarr
 
 def test_likelihood_climbs_and_margins_agree_at_the_end(rng, X: np.ndarray) -> None:
     params = TopicParams(rng.dirichlet(np.ones(6), 2), np.zeros(2), 0.0)
-    model = PLSIModel(params, memory=Memory())
+    model, memory = PLSIModel(params), HeldRows(0, len(X))
     values = []
     for _ in range(400):
-        params, stats, theta = stepped(model, params, X)
+        params, stats, theta = stepped(model, params, X, memory)
         values.append(stats.bound)
     assert (np.diff(values) > -1e-9).all()
     Y = (theta * X.sum(axis=1, keepdims=True)) @ params.topics
@@ -78,11 +79,11 @@ def test_likelihood_climbs_and_margins_agree_at_the_end(rng, X: np.ndarray) -> N
 @pytest.mark.parametrize("extra", [0.0, 0.5])
 def test_penalised_likelihood_climbs(rng, X: np.ndarray, extra: float) -> None:
     params = TopicParams(rng.dirichlet(np.ones(6), 3), np.full(3, extra), 0.2)
-    model = PLSIModel(params, memory=Memory())
+    model, memory = PLSIModel(params), HeldRows(0, len(X))
     values = []
     for _ in range(100):
-        before = model.memory.recall(0, (len(X), 3))
-        new, stats, _ = stepped(model, params, X)
+        before = memory.recall(slice(0, len(X)))
+        new, stats, _ = stepped(model, params, X, memory)
         values.append(model.objective(params, stats))
         if before is not None:
             literal = (X * np.log(before @ params.topics)).sum() + extra * np.log(before).sum()
@@ -111,18 +112,17 @@ def test_folding_in_finds_the_optimum(rng, X: np.ndarray) -> None:
 def test_shares_that_were_not_remembered_are_folded_in(rng, X: np.ndarray) -> None:
     """Nothing is lost when a fit goes on elsewhere."""
     params = TopicParams(rng.dirichlet(np.ones(6), 2), np.zeros(2), 0.0)
-    model = PLSIModel(params, memory=Memory())
+    model, memory = PLSIModel(params), HeldRows(0, len(X))
     for _ in range(20):
-        params, _, _ = stepped(model, params, X)
-    elsewhere = PLSIModel(model.first, memory=Memory())
-    _, there, _ = stepped(elsewhere, params, X)
-    _, here, _ = stepped(model, params, X)
+        params, _, _ = stepped(model, params, X, memory)
+    _, there, _ = stepped(model, params, X, HeldRows(0, len(X)))
+    _, here, _ = stepped(model, params, X, memory)
     assert there.bound >= here.bound - 1e-4 * abs(here.bound)
 
 
 def test_tempering_by_hand(rng, X: np.ndarray) -> None:
     params = TopicParams(rng.dirichlet(np.ones(6), 2), np.zeros(2), 0.0)
-    new, _, _ = stepped(PLSIModel(params, power=0.6, memory=Memory()), params, X)
+    new, _, _ = stepped(PLSIModel(params, power=0.6), params, X, HeldRows(0, len(X)))
     phi = (0.5 * params.topics.T) ** 0.6
     phi /= phi.sum(axis=1, keepdims=True)
     literal = np.einsum("nj,jk->kj", X, phi)

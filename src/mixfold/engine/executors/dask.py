@@ -20,6 +20,7 @@ from mixfold.engine.executors.cluster import (
     send,
     usable_client,
 )
+from mixfold.engine.executors.dask_memory import ClusterMemory
 from mixfold.engine.executors.placement import Placement
 from mixfold.engine.executors.reduction import TreeSum
 from mixfold.engine.executors.threads import run_on_block
@@ -68,14 +69,30 @@ class DaskExecutor:
         ClusterError
             If there is no cluster to work on, or it loses data again and again.
         """
+
+        def attempt(placement: Placement, losses: int) -> S:
+            total: S = wait_for(_sum_pieces(placement, task), placement.client)
+            return total
+
+        return self.run_until_done(source, attempt)
+
+    def open_memory(self, source: Source) -> ClusterMemory:
+        """A memory of the rows of a source, which lies beside them on the workers."""
+        return ClusterMemory(self, source)
+
+    def close_sums(self, placement: Placement, sums: list[Any]) -> Any:
+        """The sum of futures of ``TreeSum``, one for each piece."""
+        return wait_for(add_sums(placement.client, sums), placement.client)
+
+    def run_until_done(self, source: Source, attempt: Callable[[Placement, int], R]) -> R:
+        """``attempt(placement, losses)``, again after each loss of workers, a few times."""
         placement = self._place(source)
         losses = 0
         while True:
             try:
                 if losses:
                     placement.restore()
-                total: S = _wait_for(_sum_pieces(placement, task), placement.client)
-                return total
+                return attempt(placement, losses)
             except lost_data_errors() as error:
                 losses = _one_more(losses, error)
             except killed_worker_error() as error:
@@ -136,12 +153,16 @@ def _one_more(losses: int, error: BaseException) -> int:
 def _sum_pieces(placement: Placement, task: Callable[[Block], S]) -> Any:
     """Future of the sum over all pieces: one task per piece, then a tree of joins."""
     client, pieces = placement.client, placement.pieces
-    if not pieces:
-        raise ValueError("the data gave no blocks: there are no rows to sum over")
     shipped = send(client, task)  # once per pass; workers hand it on to each other
-    sums = [
+    return add_sums(client, [
         client.submit(sum_piece, shipped, piece.data, piece.first, pure=False) for piece in pieces
-    ]
+    ])  # fmt: skip
+
+
+def add_sums(client: Any, sums: list[Any]) -> Any:
+    """Future of the sum of ``TreeSum``s of neighbouring pieces."""
+    if not sums:
+        raise ValueError("the data gave no blocks: there are no rows to sum over")
     while len(sums) > FAN_IN:
         sums = [
             client.submit(join_sums, sums[i : i + FAN_IN], pure=False)
@@ -150,7 +171,7 @@ def _sum_pieces(placement: Placement, task: Callable[[Block], S]) -> Any:
     return client.submit(close_sums, sums, pure=False)
 
 
-def _wait_for(future: Any, client: Any) -> Any:
+def wait_for(future: Any, client: Any) -> Any:
     """The result of a future, as long as somebody works on it.
 
     A cluster that has lost all its workers is an error. A scheduler that has lost track of a task
@@ -196,9 +217,9 @@ def _visit_pieces(
     for piece in placement.pieces[first:]:
         pending.append(client.submit(visit_piece, shipped, piece.data, pure=False))
         if len(pending) >= ahead:
-            yield _wait_for(pending.popleft(), client)
+            yield wait_for(pending.popleft(), client)
     while pending:
-        yield _wait_for(pending.popleft(), client)
+        yield wait_for(pending.popleft(), client)
 
 
 # ------------------------------------------------------------------ on a worker

@@ -10,7 +10,8 @@ import numpy as np
 
 from mixfold.contracts import Array, Block, Context, Executor, Source
 from mixfold.engine.budget import Deadline
-from mixfold.engine.chain import Chain, Sweeps, sample_chain
+from mixfold.engine.chain import Chain, ChainSoFar, Sampled, Sweeps, sample_chain
+from mixfold.engine.checkpoints import Checkpoint
 from mixfold.engine.progress import Progress
 from mixfold.engine.random import RowKeys
 from mixfold.engine.state import Task
@@ -44,8 +45,12 @@ def run_chains(
     process: bool,
     time_budget: float | None,
     verbose: tuple[int, int],
+    checkpoint: Checkpoint | None = None,
 ) -> list[Chain]:
     """Chains one after another, fewer if they are interrupted.
+
+    With a ``checkpoint`` they go on where they were: a blocked chain after its last sweep, a
+    collapsed one from its beginning, which is a function of seed and number.
 
     Parameters
     ----------
@@ -65,26 +70,63 @@ def run_chains(
     share = None if time_budget is None else time_budget / n_chains
     label_bytes = 2 * task.pilot.total_rows * sweeps.n_draws * n_chains
     stride = max(1, -(-label_bytes // LABEL_BYTES))
-    chains: list[Chain] = []
+    stood = _read_standing(checkpoint, task)
+    chains, begun = list(stood.chains), stood.under_way
     with Progress(*verbose) as progress:
-        for number in range(n_chains):
+        for number in range(len(chains), n_chains):
             watch = partial(_show_sweep, progress, sweeps.n_sweeps, 100 * verbose[1])
             plan = replace(sweeps, label_stride=stride, deadline=Deadline.after(share))
+            keeper = _Keeper(checkpoint, Sampled(task.seed, tuple(chains), begun))
             try:
                 if collapsed:
                     chain = run_collapsed_chain(task, plan, number, watch, process=process)
                 else:
                     rng = np.random.default_rng([task.seed % 2**63, number, 4])
                     start = task.model.initialise(task.pilot, rng, number)
-                    chain = sample_chain(task, start, plan, number, watch)
+                    chain = sample_chain(task, start, plan, number, watch, keeper.offer, begun)
                 chains.append(chain)
             except KeyboardInterrupt:
                 if not chains:  # nothing was drawn yet
                     raise
                 chains[-1] = replace(chains[-1], reason="interrupted")
+            if chains[-1].reason != "done":
+                keeper.write()
+                checkpoint = None  # what comes now is not gone on with
+            begun = None
+            if checkpoint is not None and number + 1 < n_chains:
+                checkpoint.offer(Sampled(task.seed, tuple(chains)))
             if chains[-1].reason == "interrupted":
                 break
+    if checkpoint is not None:
+        checkpoint.finish(Sampled(task.seed))
     return chains
+
+
+class _Keeper:
+    """Stores where a fit stands, by the checkpoint if there is one."""
+
+    def __init__(self, checkpoint: Checkpoint | None, stood: Sampled) -> None:
+        self._checkpoint, self._stood = checkpoint, stood
+
+    def offer(self, now: ChainSoFar) -> None:
+        self._stood = replace(self._stood, under_way=now)
+        if self._checkpoint is not None:
+            self._checkpoint.offer(self._stood)
+
+    def write(self) -> None:
+        if self._checkpoint is not None:
+            self._checkpoint.write(self._stood)
+
+
+def _read_standing(checkpoint: Checkpoint | None, task: Task) -> Sampled:
+    """Where a fit by the checkpoint stands; at the beginning if there is none."""
+    if checkpoint is None:
+        return Sampled(task.seed)
+    assert task.pilot is not None
+    saved: Sampled | None = checkpoint.read()
+    checkpoint.check(saved, task.pilot)
+    checkpoint.pack = Sampled.pack
+    return Sampled(task.seed) if saved is None else saved.unpack()
 
 
 def find_agreed_partition(draws: Array, seed: int) -> Array:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-
 from sklearn.utils.validation import has_fit_parameter
 
 from mixfold.contracts import Array, Block, Source

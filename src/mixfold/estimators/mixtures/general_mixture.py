@@ -51,6 +51,7 @@ from mixfold.estimators.shell.fitting import (
     Survey,
     acceleration_named,
     check_enough_rows,
+    checkpoint_of,
     publish_convergence,
     run_fit,
     survey_rows,
@@ -192,8 +193,8 @@ class GeneralMixture(BayesEstimator):
         return survey, model.with_prior(source, survey.executor, survey.pilot, keys)
 
     def _note_codes(self, source: Source, earlier: Sequence[Any]) -> None:
-        names, n_features = source.feature_names, source.n_features
-        chosen = make_family(self._family_setting(), self._options(), names, n_features)
+        names = None if source.feature_names is None else np.array(source.feature_names)
+        chosen = make_family(self._family_setting(), self._options(), names, source.n_features)
         setting = self._family_setting()
         alike = [one for one in earlier if isinstance(one, type(self))]
         maxima = [one._maxima for one in alike if one._family_setting() == setting]
@@ -245,6 +246,7 @@ class GeneralMixture(BayesEstimator):
             process=self._weights_name() == "stick-breaking",
             time_budget=self.time_budget,
             verbose=(int(self.verbose), self.verbose_interval),
+            checkpoint=checkpoint_of(self),
         )
 
         for name in _NOT_OF_CHAINS:
@@ -396,6 +398,12 @@ class GeneralMixture(BayesEstimator):
         other._occurring = None if codes is None else tuple(codes[d] for d in rest)
         return other
 
+    def _for_columns_of(self, family: ComponentFamily, rest: Array) -> Any:
+        other = self._for_columns(rest)
+        if type(other) is Mixture:
+            other.set_params(family=family, family_options=None)
+        return other
+
     def _with_family(self, chosen: Any) -> Self:
         """The same estimator of another family; a preset has but one."""
         return self
@@ -543,7 +551,8 @@ class Mixture(GeneralMixture):
         Seconds after which the best result so far is returned.
     checkpoint : path, default=None
         File to which a long fit writes its state now and then; the same call made again after an
-        interruption goes on from it and ends in the same result. Only 'em' and 'vb' write it.
+        interruption goes on from it and ends in the same result. 'collapsed' writes it between its
+        chains only.
 
     Attributes
     ----------

@@ -180,13 +180,18 @@ class MixtureEstimator(DensityEstimator):
                 "known ones"
             )
         rest = np.setdiff1d(np.arange(self.n_features_in_), known)
-        other = self._for_columns(rest)
-        model, params = self._model(self.n_features_in_).plug_in(self._params)
-        other._params = other._adopt_params(model.condition(params, known, given))
+        other = self._condition(known, given)
         other.n_features_in_ = rest.size
         if hasattr(self, "feature_names_in_"):
             other.feature_names_in_ = self.feature_names_in_[rest]
         other._copy_fit(self)
+        return other
+
+    def _condition(self, known: Array, values: Array) -> Any:
+        """An estimator of the other columns with their parameters, given values of the known."""
+        other = self._for_columns(np.setdiff1d(np.arange(self.n_features_in_), known))
+        model, params = self._model(self.n_features_in_).plug_in(self._params)
+        other._params = other._adopt_params(model.condition(params, known, values))
         return other
 
     def _for_columns(self, rest: Array) -> Self:

@@ -21,7 +21,7 @@ from mixfold.estimators.networks.deep_factor_growth import Fitting, Grown
 from mixfold.estimators.networks.deep_factor_rows import take_labelled
 from mixfold.math.frame import Frame
 from mixfold.math.rates import Linear
-from mixfold.math.softmax_regression import LabelledRows, improve_by_rows
+from mixfold.math.softmax_regression import LabelledRows, improve_by_rows, value_and_gradient
 from mixfold.models.networks.adam import Adam, AdamState, adam_state
 from mixfold.models.networks.coordinates import coordinates_of, network_in_data_units, rows_in_frame
 from mixfold.models.networks.factorization.model import dense_rows
@@ -279,5 +279,6 @@ def _refit_classifier(
         return layer
     first = np.vstack(layer.head())
     part = LabelledRows(phi, labels, weight)
-    found = improve_by_rows(first, [part], gamma, False, JOINT_HEAD_STEPS)
+    loss = partial(value_and_gradient, rows=part)
+    found = improve_by_rows(first, loss, gamma, False, JOINT_HEAD_STEPS)
     return replace(layer, classifier=found[:-1], intercept=found[-1])

@@ -191,10 +191,8 @@ def add_classifier(layer: Layer, shares: Array, positive: bool) -> Layer:
     return replace(layer, classifier=classifier, intercept=intercept)
 
 
-def make_model(
-    settings: Any, link: Link, layer: Layer, sigma2: float, by_rows: bool
-) -> FactorModel:
-    """What the engine fits, from this layer; ``by_rows`` as in FactorModel."""
+def make_model(settings: Any, link: Link, layer: Layer, sigma2: float) -> FactorModel:
+    """What the engine fits, from this layer."""
     solver = SOLVERS[settings.solver]
     steps = np.array([solver.codebook.first_step, solver.head.first_step])
     # signs are about zero; all else is summed about the start
@@ -202,7 +200,7 @@ def make_model(
     origin = layer.bias if centred else np.zeros_like(layer.bias)
     return FactorModel(
         FactorizationParams(layer, steps), link, make_penalties(settings, sigma2), origin,
-        solver.sources, solver.codebook, solver.head, by_rows=by_rows,
+        solver.sources, solver.codebook, solver.head,
     )  # fmt: skip
 
 
@@ -211,6 +209,5 @@ def make_classifier_model(model: FactorModel, layer: Layer) -> FactorModel:
     params = FactorizationParams(layer, np.ones(2))
     return FactorModel(
         params, model.link, model.penalties, model.origin, source_rules.Minimised(),
-        codebook_rules.KeptCodebook(), head_rules.NewtonHead(100), guided=False,
-        by_rows=model.by_rows, repair=False,
+        codebook_rules.KeptCodebook(), head_rules.NewtonHead(100), guided=False, repair=False,
     )  # fmt: skip

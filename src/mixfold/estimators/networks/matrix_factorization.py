@@ -44,7 +44,6 @@ from mixfold.estimators.shell.targets import (
 )
 from mixfold.math.link_functions import LINKS, Link
 from mixfold.models.networks.factorization.codes import CodeProblem
-from mixfold.models.networks.factorization.memory import CodeMemory
 from mixfold.models.networks.factorization.model import FactorModel
 from mixfold.models.networks.factorization.records import FactorizationParams
 from mixfold.models.networks.factorization.starts import GAUGE_ROWS, normalise_codebook
@@ -372,7 +371,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
         layer = setup.bound_codebook(self, start)
         if guided:
             layer = setup.add_classifier(layer, self._shares, self.solver == "multiplicative")
-        model = setup.make_model(self, link, layer, self._sigma2, self.batch_size is None)
+        model = setup.make_model(self, link, layer, self._sigma2)
         plan = Plan(
             tol=self._scale_tolerance(start),
             max_iter=max_iter,
@@ -442,16 +441,14 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
         return float(self.tol * max(cost, float(np.finfo(float).tiny)))
 
     def _is_slow(self) -> bool:
-        """Whether steps are many and alike: scales trade slowly against each other, signs bind, or
-        a classifier is learned from sums.
+        """Whether steps are many and alike: scales trade slowly against each other, or signs bind.
 
         Free layers need few steps; the published rules and batches are left as they are.
         """
         if self.solver != "proximal" or self.batch_size is not None:
             return False
         signs = self.nonneg_codebook or self.nonneg_sources or self.link == "saturating"
-        afar = self._target is not None and self.executor != "threads"
-        return bool(signs or afar or self.alpha > 0 or self.beta > 0)
+        return bool(signs or self.alpha > 0 or self.beta > 0)
 
     def _regauge(
         self, params: FactorizationParams, link: Link, pilot: Pilot, start: setup.Start
@@ -479,7 +476,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
         tol = self.tol * float(np.log(len(self._shares)))
         plan = replace(plan, tol=tol, max_iter=HEAD_PASSES, batch_size=None,
                        time_budget=deadline.seconds_left)  # fmt: skip
-        head = replace(setup.make_classifier_model(model, layer), by_rows=True)
+        head = setup.make_classifier_model(model, layer)
         found = fit(head, survey.source, survey.executor, plan, pilot=survey.pilot)
         return replace(result, params=replace(result.params, layer=found.params.layer),
                        n_passes=result.n_passes + found.n_passes)  # fmt: skip
@@ -542,11 +539,11 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
         return self._target.encode(y)
 
     def _stream_model(self) -> FactorModel:
-        """Of a stream: codes are not remembered, and labels move them only if they may."""
+        """Of a stream: labels move codes only if they may."""
         link, layer = setup.choose_link(self), self._params.layer
-        model = setup.make_model(self, link, layer, self._sigma2, False)
+        model = setup.make_model(self, link, layer, self._sigma2)
         guided = self.supervised != "after" and not self.reencode
-        return replace(model, origin=self._origin, guided=guided, memory=CodeMemory(0))
+        return replace(model, origin=self._origin, guided=guided)
 
     # ------------------------------------------------ results
 

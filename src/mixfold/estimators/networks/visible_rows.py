@@ -11,8 +11,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block, record
-from mixfold.estimators.shell.targets import encode_classes, find_target
 from mixfold.estimators.shell.predictions import match_dtype
+from mixfold.estimators.shell.targets import encode_classes, find_target
 from mixfold.math.frame import Frame, frame_of, plain_frame
 from mixfold.models.networks.boltzmann.units import Units
 

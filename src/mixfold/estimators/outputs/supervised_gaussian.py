@@ -30,6 +30,7 @@ from mixfold.families.factor import FactorFamily, IsotropicNoise
 from mixfold.math.softmax import choose, log_shares, normalise
 from mixfold.models.factors.factor_starts import FactorStart
 from mixfold.models.outputs import gaussian_predictions, joint_posterior
+from mixfold.models.outputs.emphasis import Emphasis
 from mixfold.models.outputs.gaussian_outputs import GaussianOutputParams, GaussianOutputs
 from mixfold.models.outputs.gaussian_starts import GaussianStart
 from mixfold.models.outputs.model import (
@@ -76,6 +77,8 @@ class GaussianOutputEstimator(SupervisedEstimator):
     # how y is coded, and the weight of the rows of a stream of which it is known
     _coding: Coding
     _known_weight: float
+    # what output_weight='auto' chose in the last fit; None if a number is set
+    _emphasis: Emphasis | None = None
 
     @abstractmethod
     def _joint_model(self) -> GaussianModel:
@@ -157,7 +160,15 @@ class GaussianOutputEstimator(SupervisedEstimator):
 
     @property
     def _is_likelihood(self) -> bool:
-        return bool(self.output_weight == 1)
+        chosen = self._emphasis
+        if chosen is None:
+            return self._output_count == 1
+        return chosen.weight == chosen.unlabelled == 1
+
+    @property
+    def _output_count(self) -> float:
+        """The power of p(y | z); what 'auto' chooses is the noise of the columns beside it."""
+        return 1.0 if self.output_weight == "auto" else float(self.output_weight)
 
     def score_samples(self, X: Any, y: Any = None) -> Array:
         """Log density of the observed entries of each row, with its known outputs if y is given."""
@@ -230,14 +241,18 @@ class GaussianOutputEstimator(SupervisedEstimator):
 
     def _class_scores(self, X: Any, y: Any = None) -> Array:
         """ln P(class | row) (n, C)."""
-        coding = self._coding
+        coding, params = self._coding, self._canonical_joint()
         # outputs are codes: each is as frequent as its class, not as a normal has it
         # (a class that a stream has not shown yet has no rows)
-        frequency = np.maximum(coding.prior, np.finfo(float).tiny)
-        prior = np.log(frequency) - gaussian_predictions.prior_densities(
-            self._canonical_joint(), coding.codes
-        )
-        answer = partial(_class_log_probabilities, coding.codes, prior)
+        prior = np.log(np.maximum(coding.prior, np.finfo(float).tiny))
+        answer: Any
+        if self._emphasis is None:
+            prior = prior - gaussian_predictions.prior_densities(params, coding.codes)
+            answer = partial(_class_log_probabilities, coding.codes, prior)
+        else:
+            answer = partial(
+                _calibrated_log_probabilities, coding.codes, prior, params, self._emphasis
+            )
         return np.concatenate(self._predictive(X, answer, y))
 
     def _label_probabilities(self, X: Any, y: Any = None) -> Array:
@@ -327,6 +342,9 @@ def make_gaussian_model(
     """
     coding, learned = estimator._coding, isinstance(estimator.output_noise, str)
     input_noise = None if estimator.input_noise is None else float(estimator.input_noise)
+    chosen = estimator._emphasis
+    if chosen is not None:
+        input_noise = chosen.input_noise
     family = FactorFamily(
         floor=max(float(estimator.noise_floor), 1e-14),
         factors=(n_factors,),
@@ -335,7 +353,8 @@ def make_gaussian_model(
         expand=False,
     )
     outputs = GaussianOutputs(
-        weight=float(estimator.output_weight),
+        weight=estimator._output_count,
+        unlabelled=1.0 if chosen is None else chosen.unlabelled,
         each=estimator.output_noise == "each",
         fixed_noise=None if learned else float(estimator.output_noise),
         floor=estimator._output_floor * (float(coding.variances.mean()) or 1.0),
@@ -379,3 +398,15 @@ def _class_log_probabilities(
 ) -> Array:
     scores = gaussian_predictions.code_densities(rows, codes) + prior
     return log_shares(scores)
+
+
+def _calibrated_log_probabilities(
+    codes: Array,
+    prior: Array,
+    params: SupervisedParams,
+    chosen: Emphasis,
+    rows: gaussian_predictions.Predictive,
+    block: Block,
+) -> Array:
+    slope, intercept = gaussian_predictions.code_discriminants(rows, params, codes)
+    return log_shares(prior + chosen.slope * slope + chosen.intercept * intercept)

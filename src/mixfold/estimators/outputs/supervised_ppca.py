@@ -14,6 +14,7 @@ from sklearn.utils.validation import assert_all_finite, check_is_fitted
 from mixfold.contracts import Array, Block, Event, Source
 from mixfold.engine.loop import Plan
 from mixfold.engine.random import seed_from
+from mixfold.estimators.outputs.output_weight import choose_output_weight
 from mixfold.estimators.outputs.supervised_gaussian import (
     GaussianOutputEstimator,
     make_gaussian_model,
@@ -51,7 +52,12 @@ from mixfold.models.factors.spectral_sums import MissingEntries
 from mixfold.models.kernels.maps import FeatureMap
 from mixfold.models.outputs import joint_posterior, profile
 from mixfold.models.outputs.gaussian_starts import all_rows_axes
-from mixfold.models.outputs.model import GaussianModel, SupervisedModel, SupervisedReading
+from mixfold.models.outputs.model import (
+    GaussianModel,
+    SupervisedModel,
+    SupervisedParams,
+    SupervisedReading,
+)
 
 # order of a matrix that may be decomposed a hundred times, unasked and if asked for
 _QUICK, _LARGEST = 400, 2000
@@ -80,8 +86,9 @@ class SupervisedPPCA(GaussianOutputEstimator):
     memory, with NaN where entries are missing.
 
     With many more columns than outputs, and both noises learned, the likelihood is one of the
-    columns and the axes are nearly those of PCA: set ``input_noise`` and ``output_noise`` (the
-    smaller their ratio, the more the outputs matter), or raise ``output_weight``.
+    columns and the axes are nearly those of PCA. With few labels of classes set
+    ``output_weight='auto'``; or set ``input_noise`` and ``output_noise`` (the smaller their ratio,
+    the more the outputs matter).
 
     Parameters
     ----------
@@ -116,10 +123,15 @@ default=None
         (in standardised units if outputs are standardised).
     input_noise : float, default=None
         The noise variance of the columns, if it is not to be learned.
-    output_weight : float, default=1.0
-        How often each output counts, p(y | z)^output_weight: more than 1 stresses the outputs. Name
-        ``output_noise`` then: if it is learned, and factors can explain the outputs wholly, there
-        is no bound to the likelihood.
+    output_weight : float or 'auto', default=1.0
+        How much an output counts against a column. A number: p(y | z)^output_weight, more than 1
+        stresses the outputs. Name ``output_noise`` then: if it is learned, and factors can explain
+        the outputs wholly, there is no bound to the likelihood.
+        'auto' is for classes of which few are known: p(x | z)^(1 / output_weight_) p(y | z), which
+        is a noise of the columns above the one that would be learned. It is chosen, with the weight
+        of rows without label, by the likelihood of labels that are held out, and probabilities of
+        classes are scaled by what these say (see Notes). Needs complete rows and no
+        ``input_noise``; labels (several columns) and numbers count once.
     coding : {'contrast', 'one-of-c'}, default='contrast'
         Classes as corners of a simplex in C - 1 dimensions, or as unit vectors in C; the latter
         sum to one, which factors can explain without noise: the likelihood then has no bound.
@@ -178,6 +190,11 @@ default=None
         Of numbers and labels in their units; of classes as they are coded.
     output_mean_ : ndarray of shape (n_outputs,)
     output_noise_variance_ : ndarray of shape (n_outputs,)
+    output_weight_ : float
+        What ``output_weight`` is, or was chosen to be. With 'auto', ``noise_variance_`` is that
+        many times the noise of PPCA of all rows; where it is 1 the noise is learned.
+    unlabelled_weight_ : float
+        How often a row of which no output is known counts: 1 unless 'auto' chose less.
     classes_ : ndarray
         Of a classifier; of labels 0 and 1.
     n_outputs_ : int
@@ -202,6 +219,16 @@ default=None
     has outside of their span does not count. A row without outputs is read by its coordinates
     alone, so that a few labelled rows among many work as they do without a kernel. There is no way
     back to rows: ``inverse_transform``, ``reconstruct``, ``impute`` and ``sample`` are not there.
+
+    With ``output_weight='auto'`` labels are held out in up to five folds that have rows of each
+    class; the columns of these rows stay. Tried are seven noises between that of PPCA and the
+    variance of the first axis, then weights 0.1 and 0.01 of rows without label, as long as ten rows
+    for each factor are left. The fits of the choice are made in the first 100 principal
+    coordinates (or twice ``n_components``), with 5000 labelled rows at most, and need two passes or
+    so over the data, however many are tried. Predictions of few labels are too sure of themselves:
+    the two parts of the log-odds of a class, one linear in x and one constant, are multiplied by
+    numbers that suit the held-out labels, and the best likelihood after that decides. The choice
+    does not depend on ``random_state``. A warm start keeps the choice of the last fit.
 
     References
     ----------
@@ -244,6 +271,7 @@ default=None
     _methods: ClassVar[tuple[str, ...]] = ("posterior", "least-squares")
     _constraints: ClassVar[rule.Constraints] = {
         **GaussianOutputEstimator._constraints,
+        "output_weight": (rule.one_of(["auto"]), rule.number(0, open_end=True)),
         "solver": (rule.one_of(["auto", "profile", "em"]),),
         **FEATURE_RULES,
     }
@@ -251,6 +279,7 @@ default=None
         *GaussianOutputEstimator._stored,
         "solver_",
         "_feature_map",
+        "_emphasis",
     )
     # the coordinates in which the rows are seen, with a kernel
     _feature_map: FeatureMap | None = None
@@ -267,7 +296,7 @@ default=None
         task: str = "auto",
         output_noise: Any = "shared",
         input_noise: float | None = None,
-        output_weight: float = 1.0,
+        output_weight: Any = 1.0,
         coding: str = "contrast",
         standardize: Any = "auto",
         solver: str = "auto",
@@ -356,6 +385,9 @@ default=None
             mapped = view_rows(source, found)
             source, self._feature_map = keep_in_memory(mapped, self._executor(mapped)), found
 
+        # how much the labels count, if the rows are to say so
+        start = self._settle_emphasis(source, outputs, given.read_weights())
+
         # the closed form, if it is asked for or quick and no row lacks entries; else steps of EM
         model = self._joint_model()
         views = profile.Views(
@@ -363,7 +395,7 @@ default=None
             n_outputs=model.outputs.n_outputs,
             n_factors=int(self.n_components),
             weight=model.outputs.weight,
-            input_noise=None if self.input_noise is None else float(self.input_noise),
+            input_noise=model.start.noise,
             output_noise=model.outputs.fixed_noise,
             input_floor=model.family.floor,
             output_floor=model.outputs.floor,
@@ -371,8 +403,25 @@ default=None
         # (not of the first batch of a stream: its own maximum may have no noise, which is no start)
         closed = not first_batch and self._takes_closed_form(source, views, all_known)
         if not (closed and self._fit_in_closed_form(source, model, views)):
-            self._fit_by_em(source, first_batch)
+            self._fit_by_em(source, first_batch, start)
         return source
+
+    def _settle_emphasis(
+        self, source: Source, outputs: Array, weights: Array | None
+    ) -> SupervisedParams | None:
+        """Choose how much labels count, for output_weight='auto'; a warm start keeps the choice.
+
+        Where it was chosen, there is a start for EM, too.
+        """
+        kept = self._emphasis if self.warm_start and hasattr(self, "_params") else None
+        automatic = self.output_weight == "auto" and self._target.task == "classification"
+        if not automatic:
+            self._emphasis = None
+        elif kept is None:
+            self.__dict__.pop("_params", None)  # those of a fit with another noise
+            self._emphasis, start = choose_output_weight(self, source, outputs, weights)
+            return start
+        return None
 
     def _takes_closed_form(self, source: Source, views: profile.Views, all_known: bool) -> bool:
         """Whether the closed form is asked for, or can be had quickly."""
@@ -389,7 +438,7 @@ default=None
         if self.solver == "profile" and lacks:
             raise ValueError(f"solver='profile' needs {' and '.join(lacks)}; use solver='em'")
         # outputs that count more than once, with a noise to learn: the highest maximum is no use
-        spike = self.output_weight > 1 and isinstance(self.output_noise, str)
+        spike = views.weight > 1 and isinstance(self.output_noise, str)
         quick = not spike and (size <= _QUICK or not views.searched)
         return not lacks and (quick or self.solver == "profile")
 
@@ -426,8 +475,8 @@ default=None
         self._warn_if_no_output_noise(model)
         return True
 
-    def _fit_by_em(self, source: Source, first_batch: bool) -> None:
-        """Climb from the principal axes of all rows, where they are complete, and publish."""
+    def _fit_by_em(self, source: Source, first_batch: bool, start: SupervisedParams | None) -> None:
+        """Climb from a start or from the principal axes of all complete rows, and publish."""
         self.solver_ = "em"
         survey = survey_rows(self, source)
         self._holes = survey.has_missing
@@ -435,7 +484,9 @@ default=None
         model: Any = self._joint_model()
         warm = self._warm_start(model, survey)
         # where entries lack, a sample of the rows will have to do; a warm start has its parameters
-        if not self._holes and warm.params is None:
+        if start is not None:
+            model = replace(model, start=replace(model.start, first=start))
+        elif not self._holes and warm.params is None:
             rng = np.random.default_rng(survey.seed % 2**63)
             axes, _ = all_rows_axes(source, survey.executor, int(self.n_components), rng)
             model = replace(model, start=replace(model.start, axes=axes))
@@ -459,6 +510,12 @@ default=None
             warn_about_fit(result, self.max_iter)
 
     def _why_no_stream(self) -> str:
+        if self.output_weight == "auto":
+            return (
+                "output_weight='auto': it is chosen by labelled rows that are held out, for which "
+                "all of them are needed. Fit a sample of the rows with 'auto', and give its "
+                "noise_variance_ as input_noise to an estimator with output_weight=1.0"
+            )
         if not self._has_feature_space:
             return ""
         return (
@@ -515,6 +572,9 @@ default=None
         self.loadings_ = loadings.astype(self._dtype)
         self.components_ = np.ascontiguousarray(self.loadings_.T)
         self.noise_variance_ = noise
+        chosen = self._emphasis
+        self.output_weight_ = self._output_count if chosen is None else chosen.weight
+        self.unlabelled_weight_ = 1.0 if chosen is None else chosen.unlabelled
         self.explained_variance_ratio_ = (lengths / total).astype(self._dtype)
         covariance = low_rank(components.loadings, components.noise).covariances[0]
         self.latent_covariance_ = covariance.astype(self._dtype)

@@ -27,7 +27,8 @@ def fill_masked_entries(X: Any) -> Any:
     if isinstance(X, np.ndarray) and X.dtype.names is not None:
         raise ValueError(
             f"X is a structured array with the fields {', '.join(X.dtype.names)}; make columns of "
-            "them: numpy.lib.recfunctions.structured_to_unstructured(X)"
+            "them: from numpy.lib.recfunctions import structured_to_unstructured, and give "
+            "structured_to_unstructured(X)"
         )
     if isinstance(X, np.ma.MaskedArray) and X.dtype.kind not in "USO":
         return np.ma.filled(X.astype(float if X.dtype.kind != "f" else X.dtype), np.nan)
@@ -41,7 +42,7 @@ def fill_masked_entries(X: Any) -> Any:
 
 def is_plain(X: Any) -> bool:
     """Arrays, lists, sparse matrices: what scikit-learn validates."""
-    if isinstance(X, np.memmap):
+    if isinstance(X, np.memmap) or type(X).__module__.partition(".")[0] == "polars":
         return False
     return (
         (isinstance(X, np.ndarray | list | tuple) and not _is_paths(X))

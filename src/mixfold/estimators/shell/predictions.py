@@ -20,25 +20,27 @@ def match_dtype(values: Array, block: Block) -> Array:
 
 
 def labels(model: Mixture, reading: MixtureReading, block: Block) -> Array:
-    found: Array = np.argmax(model.log_joint(reading, block), axis=1)
+    found: Array = np.argmax(model.log_joint_and_base(reading, block)[0], axis=1)
     return found
 
 
 def probabilities(model: Mixture, reading: MixtureReading, block: Block) -> Array:
-    return match_dtype(normalise(model.log_joint(reading, block))[1], block)
+    return match_dtype(normalise(model.log_joint_and_base(reading, block)[0])[1], block)
 
 
 def log_probabilities(model: Mixture, reading: MixtureReading, block: Block) -> Array:
-    joint = model.log_joint(reading, block)
+    joint, _ = model.log_joint_and_base(reading, block)
     return match_dtype(joint - normalise(joint)[0][:, None], block)
 
 
 def log_density(model: Mixture, reading: MixtureReading, block: Block) -> Array:
-    return match_dtype(normalise(model.log_joint(reading, block))[0], block)
+    joint, base = model.log_joint_and_base(reading, block)
+    return match_dtype(normalise(joint)[0] + base, block)
 
 
 def block_totals(model: Mixture, reading: MixtureReading, block: Block) -> Array:
     block = without_empty_rows(block)
-    log_total, resp = normalise(model.log_joint(reading, block))
+    joint, base = model.log_joint_and_base(reading, block)
+    log_total, resp = normalise(joint)
     weight = block.weights()
-    return np.array([weight @ log_total, weight.sum(), weight @ entropies(resp)])
+    return np.array([weight @ (log_total + base), weight.sum(), weight @ entropies(resp)])

@@ -35,7 +35,12 @@ from sklearn.utils.validation import column_or_1d
 
 from mixfold.contracts import Array, Source, record
 from mixfold.engine.sources import open_source
-from mixfold.engine.sources.checks import LARGEST, check_weight, describe_large_target, largest_entry
+from mixfold.engine.sources.checks import (
+    LARGEST,
+    check_weight,
+    describe_large_target,
+    largest_entry,
+)
 from mixfold.engine.sources.targets import (
     OutputSource,
     read_arrow_column,

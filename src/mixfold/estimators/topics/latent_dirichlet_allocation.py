@@ -35,7 +35,6 @@ from mixfold.estimators.topics.topic_model import (
 )
 from mixfold.math.topic_sweeps import word_major
 from mixfold.models.topics.lda import LDAModel, TopicReading, infer, outside
-from mixfold.models.topics.memory import Memory
 from mixfold.models.topics.records import TopicParams, counts_of
 from mixfold.models.topics.starts import count_words, dirichlet_topics
 from mixfold.models.topics.streams import SparseBlocks, TopicStream, mean_document
@@ -70,8 +69,8 @@ class LatentDirichletAllocation(TopicEstimator):
         each token of document n:  z ~ theta_n,  word ~ topic_z
 
     Variational Bayes, from a start by pLSI, with both priors learned: the prior of the shares one
-    number for each topic, that of words one for all. Steps of the fit never lower the bound while
-    documents are kept in memory between them.
+    number for each topic, that of words one for all. Steps of the fit never lower the bound. What
+    is found of each document is remembered beside it (8 K bytes each) until the next pass.
 
     Parameters
     ----------
@@ -282,7 +281,6 @@ class LatentDirichletAllocation(TopicEstimator):
             first,
             learn_prior=isinstance(self.doc_topic_prior, str),
             learn_smoothing=isinstance(self.topic_word_prior, str),
-            memory=Memory(),
         )
 
     def _publish_params(self) -> None:

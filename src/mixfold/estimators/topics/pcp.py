@@ -33,7 +33,7 @@ from mixfold.estimators.topics.topic_model import (
 from mixfold.math.softmax import normalise
 from mixfold.models.topics.lda import LDAModel
 from mixfold.models.topics.pcp import Inference, PCPModel
-from mixfold.models.topics.pcp_mean_field import DocumentTopics, MeanField
+from mixfold.models.topics.pcp_mean_field import MeanField
 from mixfold.models.topics.pcp_records import PCPParams, PCPReading, plug_in_reading
 from mixfold.models.topics.pcp_structured import Structured, scores
 from mixfold.models.topics.records import counts_of
@@ -46,13 +46,8 @@ MERGERS = 5
 # steps on the first batch of a stream
 FIRST_STEPS = 20
 
-# topics of documents, by the first row of a block, of each start
-Beginnings = tuple[dict[int, Array], ...]
 # how cluster and topics of a document are inferred
-INFERENCES: dict[str, Callable[[Beginnings], Inference]] = {
-    "structured": lambda beginnings: Structured(),
-    "mean_field": lambda beginnings: MeanField(DocumentTopics(beginnings)),
-}
+INFERENCES: dict[str, Inference] = {"structured": Structured(), "mean_field": MeanField()}
 
 
 class PCP(ClusterMixin, TopicEstimator):
@@ -251,20 +246,19 @@ class PCP(ClusterMixin, TopicEstimator):
         """The model that the engine fits, with ``n_init`` starts."""
         rng = np.random.default_rng(corpus.seed % 2**63)
         starts = [self._find_start(corpus, rng, deadline) for _ in range(self.n_init)]
-        by_topic = tuple(topics for _, topics in starts)
-        return self._make_model(tuple(params for params, _ in starts), by_topic)
+        return self._make_model(tuple(starts))
 
-    def _make_model(self, starts: tuple[PCPParams, ...], beginnings: Beginnings = ()) -> PCPModel:
+    def _make_model(self, starts: tuple[PCPParams, ...]) -> PCPModel:
         return PCPModel(
             starts,
-            INFERENCES[self.inference](beginnings),
+            INFERENCES[self.inference],
             learn_prior=isinstance(self.cluster_topic_prior, str),
             learn_smoothing=isinstance(self.topic_word_prior, str),
         )
 
     def _find_start(
         self, corpus: Corpus, rng: np.random.Generator, deadline: Deadline
-    ) -> tuple[PCPParams, dict[int, Array]]:
+    ) -> PCPParams:
         """Topics by LDA, then clusters of documents by their topics."""
         source, executor = corpus.source, corpus.executor
         topics = start_by_plsi(corpus, self.n_components, rng, deadline)
@@ -275,13 +269,11 @@ class PCP(ClusterMixin, TopicEstimator):
         plan = Plan(tol=self.tol, max_iter=LDA_STEPS, n_candidates=1,
                     time_budget=deadline.seconds_left)  # fmt: skip
         found = loop.fit(lda, source, executor, plan).params
-        by_topic = document_topics(lda, found, source, executor)
+        by_topic = document_topics(found, source, executor)
         weight = np.concatenate(list(executor.map_rows(_weights, source)))
         used = weight > 0
         size = self._limit_clusters(int(used.sum()))
-        rows = np.concatenate(list(by_topic.values()))[used]
-        params = start_clusters(rows, weight[used], found, float(self.alpha), size, rng)
-        return params, by_topic
+        return start_clusters(by_topic[used], weight[used], found, float(self.alpha), size, rng)
 
     def _limit_clusters(self, documents: int) -> int:
         """The number of clusters; more than documents cannot be told apart."""

@@ -20,7 +20,6 @@ from mixfold.estimators.topics.topic_model import (
 )
 from mixfold.math.topic_sweeps import word_major
 from mixfold.models.topics.lda import TopicReading
-from mixfold.models.topics.memory import Memory
 from mixfold.models.topics.plsi import PLSIModel, fold
 from mixfold.models.topics.records import TopicParams, counts_of
 from mixfold.models.topics.starts import random_topics
@@ -179,8 +178,7 @@ class PLSI(TopicEstimator):
         topics = random_topics(words, self.n_components, rng)
         extra = np.full(self.n_components, float(self.doc_smoothing))
         first = TopicParams(topics, extra, float(self.smoothing))
-        memory = Memory(np.inf)  # the shares are parameters, not a better start only
-        return PLSIModel(first, self.sweeps, 0.0, float(self.tempering), memory)
+        return PLSIModel(first, self.sweeps, 0.0, float(self.tempering))
 
     def _publish_params(self) -> None:
         self.topics_ = self.components_ = self._params.topics

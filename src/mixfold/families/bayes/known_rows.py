@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,13 +21,13 @@ from mixfold.families.bayes.known_records import (
     change_origin,
     solve_semidefinite,
 )
-from mixfold.families.component import Scores
+from mixfold.families.component import Scores, Trust, dense_rows
 from mixfold.families.dense import dense_work
 from mixfold.families.gaussian import AMPLIFICATION_LIMIT, GaussianFamily, GaussianParams
 from mixfold.families.tied import TiedGaussian
 from mixfold.math.frame import Frame
 from mixfold.math.lifted import Sums
-from mixfold.math.missing import Patterns, conditional_scatter
+from mixfold.math.missing import Patterns, conditional_scatter, patterns_of
 from mixfold.math.symmetric import factorise, pack, unpack
 
 _TIED = TiedGaussian()
@@ -101,7 +101,7 @@ class KnownRows(GaussianFamily):
     def mode(self, params: GaussianParams) -> KnownReading:
         reading = _TIED.mode(params)
         return KnownReading(
-            **{f.name: getattr(reading, f.name) for f in fields(reading)},
+            **{f.name: getattr(reading, f.name) for f in fields(reading) if f.init},
             height=float(reading.constant[0]),
             covariance=params.scatter,
         )
@@ -118,6 +118,19 @@ class KnownRows(GaussianFamily):
         if block.complete:
             return _TIED.log_density(block, reading)
         return self.scores(block, reading).log_density
+
+    def trust(self, reading: KnownReading, dtype: np.dtype[Any]) -> Trust:
+        return _TIED.trust(reading, dtype)
+
+    def log_ratios(self, block: Block, reading: KnownReading, reference: int) -> Array:
+        sure = replace(reading, constant=np.full(len(reading.means), reading.height))
+        out = _TIED.log_ratios(block, sure, reference)
+        if reading.doubt is not None:
+            U = reading.frame.enter(dense_rows(block.X))
+            patterns = None if block.complete else patterns_of(U)
+            traces = _traces(patterns, len(out), reading)
+            out = out - 0.5 * (traces - traces[:, reference, None])
+        return np.asarray(out)
 
     def moments(self, scores: Scores, resp: Array, reading: KnownReading) -> KnownMoments:
         work: KnownWork = scores.work

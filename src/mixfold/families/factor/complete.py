@@ -12,12 +12,12 @@ from __future__ import annotations
 import numpy as np
 
 from mixfold.contracts import Array, Block
-from mixfold.families.factor.reading import FactorReading
+from mixfold.families.factor.reading import FactorReading, factor_trust
 from mixfold.families.factor.records import FactorSums, Latents, no_latents
 from mixfold.families.factor.stacked_products import lift_for
 from mixfold.math.compiled import kernel
 from mixfold.math.exponential import exp_nonpositive
-from mixfold.math.lifted import Sums
+from mixfold.math.lifted import Sums, marks_of, sums_of_pass
 from mixfold.math.low_rank import log_density
 from mixfold.math.tiles import row_fields
 
@@ -42,8 +42,11 @@ def _scores(P, quadratic, shift, constant, out):
 
 
 @kernel
-def _share(P, L, weight, labels, first, n_factors, R, sums):
-    """Log densities (n, K) -> weighted responsibilities R; P becomes (r a, r)."""
+def _share(P, L, weight, labels, first, n_factors, R, sums, trusted, left_out):
+    """Log densities (n, K) -> weighted responsibilities R; P becomes (r a, r).
+
+    A row whose largest log density is not above ``trusted`` is left out, and its place is marked.
+    """
     n_rows, K = L.shape
     for n in range(n_rows):
         label = labels[first + n] if labels.size else -1
@@ -53,6 +56,12 @@ def _share(P, L, weight, labels, first, n_factors, R, sums):
                 if k != label:
                     L[n, k] = -np.inf
         top = L[n].max()
+        if left_out.size and not (top > trusted):
+            left_out[first + n] = w > 0
+            sums[3] += 1
+            w = 0.0
+            L[n] = 0
+            top = L[n, 0]
         total, spread = 0.0, 0.0
         for k in range(K):
             gap = L[n, k] - top
@@ -81,21 +90,23 @@ def lifted_pass(
     K, D, d = lift.reading.shape
     weight, labels = row_fields(block)
     constant = (lift.constant + log_weights).astype(lift.dtype)
-    total, count, totals = np.zeros((D, K * (d + 1))), np.zeros(K), np.zeros(3)
+    total, count, totals = np.zeros((D, K * (d + 1))), np.zeros(K), np.zeros(4)
     squares = np.zeros((K, lift.precision.shape[1]))
     part = np.empty((D, K * (d + 1)), lift.dtype)
+    trusted = factor_trust(reading, block.X.dtype).least
+    left_out = marks_of(block, trusted)
     for first in range(0, block.n_rows, TILE_ROWS):
         U = lift.enter(block.X[first : first + TILE_ROWS])
         P, square, quadratic = lift.products(U)
         L, R = np.empty(quadratic.shape, lift.dtype), np.empty(quadratic.shape, lift.dtype)
         _scores(P, quadratic, lift.shift, constant, L)
-        _share(P, L, weight, labels, first, d, R, totals)
+        _share(P, L, weight, labels, first, d, R, totals, trusted, left_out)
         total += lift.sums(U, P, part)
         squares += (square.T @ R).T
         count += R.sum(axis=0, dtype=float)
     sums = _about_means(lift.reading, count, total.reshape(D, K, d + 1), squares)
     sums = lift.in_frame(sums)
-    return sums, Sums(count[:, None], float(totals[0]), float(totals[1]), float(totals[2]))
+    return sums, sums_of_pass(count[None], totals, left_out)
 
 
 def _about_means(reading: FactorReading, count: Array, total: Array, squares: Array) -> FactorSums:

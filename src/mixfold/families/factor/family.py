@@ -10,20 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from mixfold.contracts import Array, Block, record
-from mixfold.families.component import Scores, dense_rows
+from mixfold.families.component import Scores, Trust, dense_rows
 from mixfold.families.factor import complete, incomplete
 from mixfold.families.factor.incomplete import IncompleteRows
-from mixfold.families.factor.reading import FactorReading, read
+from mixfold.families.factor.reading import FactorReading, factor_trust, read
 from mixfold.families.factor.records import FactorParams, FactorSums, change_origin
 from mixfold.families.factor.stacked_products import can_lift
 from mixfold.families.factor.steps import FactorSteps
 from mixfold.math.frame import Frame
 from mixfold.math.lifted import Sums
-from mixfold.math.low_rank import conditional, draw
+from mixfold.math.low_rank import conditional, draw, log_density_ratios
+from mixfold.math.missing import patterns_of
 from mixfold.math.symmetric import unpack
 
 # numbers that the general route may hold at a time: 32 MB
@@ -91,6 +93,22 @@ class FactorFamily(FactorSteps):
         if lacking.size:
             out[lacking], rows = incomplete.incomplete_scores(U[lacking], reading)
         return Scores(out, Work(U, whole, latents, lacking, rows))
+
+    def trust(self, reading: FactorReading, dtype: np.dtype[Any]) -> Trust:
+        return factor_trust(reading, dtype)
+
+    def log_ratios(self, block: Block, reading: FactorReading, reference: int) -> Array:
+        U = reading.frame.enter(dense_rows(block.X))
+        out = np.empty((len(U), len(reading.means)))
+        patterns = patterns_of(U)
+        for p, missing in enumerate(patterns.missing):
+            rows = patterns.order[patterns.start[p] : patterns.start[p + 1]]
+            seen = np.flatnonzero(~missing)
+            loadings, noise = reading.loadings[:, seen], reading.noise[:, seen]
+            out[rows] = log_density_ratios(
+                U[rows][:, seen], reading.means[:, seen], loadings, noise, reference
+            )
+        return out
 
     def moments(self, scores: Scores, resp: Array, reading: FactorReading) -> FactorSums:
         work: Work = scores.work

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array
+from mixfold.families.component import Trust
 from mixfold.families.factor.records import FactorParams
+from mixfold.families.gaussian import gaussian_trust
 from mixfold.math.frame import Frame
 from mixfold.math.low_rank import LowRank, low_rank
 from mixfold.math.symmetric import LOG_2PI
@@ -74,3 +76,11 @@ def in_data_units(reading: FactorReading) -> FactorReading:
         reading.kept["data"] = read(params, reading.isotropic, reading.has_missing)
     other: FactorReading = reading.kept["data"]
     return other
+
+
+def factor_trust(reading: FactorReading, dtype: np.dtype[Any]) -> Trust:
+    """How far from all components the scores of rows can be relied on."""
+    K, size, _ = reading.shape
+    terms = np.full(K, size * reading.amplification)
+    single = reading.arithmetic(dtype) == np.float32
+    return gaussian_trust(reading.constant, terms, size, single)

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
 
 from mixfold.contracts import Array, Block, record
-from mixfold.families.component import Scores
+from mixfold.families.component import Scores, Trust
 from mixfold.families.product.records import (
     Held,
     ProductMoments,
@@ -50,6 +51,17 @@ class PlainProduct(ProductSteps):
     def log_density(self, block: Block, reading: ProductReading) -> Array:
         found = (
             family.log_density(columns_of(block, columns), part)
+            for family, columns, part in self.live(reading)
+        )
+        return reduce(np.add, found)
+
+    def trust(self, reading: ProductReading, dtype: np.dtype[Any]) -> Trust:
+        found = [family.trust(part, dtype) for family, _, part in self.live(reading)]
+        return Trust(sum(one.ceiling for one in found), min(one.depth for one in found))
+
+    def log_ratios(self, block: Block, reading: ProductReading, reference: int) -> Array:
+        found = (
+            family.log_ratios(columns_of(block, columns), part, reference)
             for family, columns, part in self.live(reading)
         )
         return reduce(np.add, found)

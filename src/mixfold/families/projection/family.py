@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 
 from mixfold.contracts import Array, Block
-from mixfold.families.component import ComponentFamily, Scores, dense_rows
+from mixfold.families.component import ComponentFamily, Scores, Trust, dense_rows
 from mixfold.families.gaussian import GaussianParams, Moments, flat
 from mixfold.families.projection import complete, incomplete
 from mixfold.families.projection.complete import CompleteRows, rows_about
@@ -232,6 +232,25 @@ class ProjectedGaussian(ComponentFamily):
 
     def mode(self, params: ProjectionParams) -> ProjectionReading:
         return read(params, np.zeros(params.n_components), self.has_missing)
+
+    def trust(self, reading: ProjectionReading, dtype: Any) -> Trust:
+        latent = LATENT.trust(reading.scores, np.dtype(float))
+        shift = float(reading.shift.max()) + reading.constant
+        return Trust(latent.ceiling + shift, latent.depth)
+
+    def log_ratios(self, block: Block, reading: ProjectionReading, reference: int) -> Array:
+        """By the scores alone: what a row is away from the plane is the same for all components."""
+        lacks = rows_lacking(block.X)
+        out = np.empty((block.n_rows, len(reading.shift)))
+        whole, params = np.flatnonzero(~lacks), reading.params
+        t = rows_about(block.X[whole], params.frame, params.offset).onto(params.axes)
+        out[whole] = LATENT.log_ratios(Block(t), reading.scores, reference)
+        out[whole] += reading.shift - reading.shift[reference]
+        if lacks.any():
+            U = params.frame.enter(dense_rows(block.X[lacks]))
+            found, _ = incomplete.incomplete_scores(U, reading, in_plane=True)
+            out[lacks] = found - found[:, reference, None]
+        return out
 
     def numbers_of_row(self, block: Block, reading: Any) -> int:
         n_latents = reading.params.n_components * self.size

@@ -47,8 +47,13 @@ def seen_precisions(mask: Array, axes: Array) -> Array:
     return np.asarray(mask @ (axes[:, row] * axes[:, column]))
 
 
-def incomplete_scores(U: Array, reading: ProjectionReading) -> tuple[Array, IncompleteRows]:
-    """Log densities (n, K) of the seen entries of rows in frame coordinates."""
+def incomplete_scores(
+    U: Array, reading: ProjectionReading, *, in_plane: bool = False
+) -> tuple[Array, IncompleteRows]:
+    """Log densities (n, K) of the seen entries of rows in frame coordinates.
+
+    With ``in_plane`` less what their distance from the plane costs, which all components share.
+    """
     params = reading.params
     noise, means, size = params.noise, params.clusters.means, params.n_latents
     mask = (~np.isnan(U)).astype(float)
@@ -57,7 +62,7 @@ def incomplete_scores(U: Array, reading: ProjectionReading) -> tuple[Array, Inco
     A = unpack(packed, size)
     nearest = row_posteriors(packed / _RIDGE, b / _RIDGE)[0]
     e = deviation - mask * (nearest @ params.axes.T)
-    slope, least = e @ params.axes, np.vecdot(e, e)
+    slope, least = e @ params.axes, np.zeros(len(e)) if in_plane else np.vecdot(e, e)
     K = len(means)
     z, covariance = np.empty((len(U), K, size)), np.empty((len(U), K, packed.shape[1]))
     common = LOG_2PI + np.log(noise) + 2 * params.frame.log_scale
@@ -70,7 +75,9 @@ def incomplete_scores(U: Array, reading: ProjectionReading) -> tuple[Array, Inco
         covariance[:, k] = pack(root @ unpack(spread, size) @ root.T)
         away = z[:, k] - nearest
         bent = np.einsum("nd,nde,ne->n", away, A, away)
-        distance = np.maximum(least - 2 * np.vecdot(away, slope) + bent, 0.0)
+        distance = least - 2 * np.vecdot(away, slope) + bent
+        if not in_plane:
+            distance = np.maximum(distance, 0.0)
         out[:, k] -= 0.5 * (log_det + distance / noise + np.vecdot(v, v))
     return out, IncompleteRows(deviation, mask, z, covariance)
 

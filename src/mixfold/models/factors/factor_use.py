@@ -17,6 +17,7 @@ from mixfold.families.factor import FactorFamily, FactorParams, Posterior
 from mixfold.families.factor.reading import FactorReading
 from mixfold.math.low_rank import canonical_axes
 from mixfold.math.softmax import normalise
+from mixfold.models.mixtures.far_rows import separate_far_rows
 from mixfold.models.mixtures.mixture import Mixture, MixtureParams, MixtureReading
 
 
@@ -59,7 +60,9 @@ def infer(
     family = model.family
     assert isinstance(family, FactorFamily)
     latents = family.posterior(block, reading.components, covariances)
-    _, resp = normalise(latents.log_density + reading.log_weights)
+    log_joint = latents.log_density + reading.log_weights
+    parts = reading.components, reading.log_weights
+    _, resp = normalise(separate_far_rows(family, block, *parts, log_joint)[0])
     return Inferred(resp, latents)
 
 

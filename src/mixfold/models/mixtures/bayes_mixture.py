@@ -41,6 +41,7 @@ from mixfold.models.mixtures.mixture import (
     MixtureStats,
     Started,
 )
+from mixfold.models.mixtures.predictive import PredictiveMixture
 from mixfold.models.mixtures.prior_pass import total_moments
 from mixfold.models.mixtures.rows import tiles, with_labels
 
@@ -189,14 +190,15 @@ class BayesMixture(Mixture):
     def _expect_tile(self, reading: MixtureReading, tile: Block, rng: RowRandom) -> MixtureStats:
         if tile.complete or not (self.inference.drawn and self.family.augments):
             return super()._expect_tile(reading, tile, rng)
-        log_total, resp = normalise(clamp(self.log_joint(reading, tile), tile.y))
+        log_joint, base = self.log_joint_and_base(reading, tile)
+        log_total, resp = normalise(clamp(log_joint, tile.y))
         chosen = choose(resp, rng.uniform(tile.rows)[:, 0])
         done = super()._expect_tile(reading, self._draw_missing(reading, tile, chosen, rng), rng)
         weight = tile.weights()
         # of what was observed: what was drawn says nothing new
         return replace(
             done,
-            log_likelihood=float(weight @ log_total),
+            log_likelihood=float(weight @ (log_total + base)),
             entropy=float(weight @ entropies(resp)),
         )
 
@@ -219,7 +221,8 @@ class BayesMixture(Mixture):
     def draw_assignments(self, reading: MixtureReading, block: Block, rng: RowRandom) -> Array:
         """The components that a sampler's E step draws for the rows with these random numbers."""
         block = with_labels(block, self.n_components)
-        _, resp = normalise(clamp(self.log_joint(reading, block), block.y))
+        log_joint, _ = self.log_joint_and_base(reading, block)
+        _, resp = normalise(clamp(log_joint, block.y))
         return choose(resp, rng.uniform(block.rows)[:, 0])
 
     # ------------------------------------------------ M step
@@ -279,6 +282,12 @@ class BayesMixture(Mixture):
     def prepare_point(self, params: Any) -> tuple[Mixture, MixtureReading]:
         point = replace(self._with_size_of(params), inference=INFERENCES["em"], learn_prior=False)
         return point, point.prepare(params)
+
+    def prepare_predictive(self, params: Any) -> tuple[Mixture, MixtureReading]:
+        """The model that scores rows with the parameters averaged out, and its reading."""
+        own = self._with_size_of(params)
+        reading = own.prepare_point(params)[1]
+        return PredictiveMixture(own.n_components, self.family, model=own, params=params), reading
 
     def point_components(self, params: Any) -> Any:
         return self.conjugate.point(params.components)

@@ -32,10 +32,17 @@ from mixfold.math.seeding import distinct
 from mixfold.math.softmax import choose, clamp, entropies, normalise
 from mixfold.mixing.free import FreeWeights
 from mixfold.mixing.protocol import Mixing
+from mixfold.models.mixtures.far_rows import separate_far_rows
 from mixfold.models.mixtures.given_start import GivenStart
 from mixfold.models.mixtures.outliers import outlier_events, outlying
 from mixfold.models.mixtures.repair import find_empty_components, repair_empty_components
-from mixfold.models.mixtures.rows import informative, tiles, with_labels, without_empty_rows
+from mixfold.models.mixtures.rows import (
+    informative,
+    take_rows,
+    tiles,
+    with_labels,
+    without_empty_rows,
+)
 from mixfold.models.mixtures.starts import KMeansStart, Sample, Start
 
 # beyond this a coordinate is no parameter but the overflow of an extrapolation
@@ -191,9 +198,12 @@ class Mixture:
         fused = self._fused_pass(reading, block)
         if fused is not None:
             moments, sums = fused
-            return MixtureStats(
+            found = MixtureStats(
                 sums.moments[:, 0], moments, sums.log_likelihood, sums.entropy, sums.weight
             )
+            if not sums.left_out.size:
+                return found
+            return found + self._expect_tile(reading, take_rows(block, sums.left_out), rng)
         per_row = self.family.workspace_per_row(self.n_components, block.X.shape[1])
         width = self.family.numbers_of_row(block, reading.components)
         parts = (self._expect_tile(reading, tile, rng) for tile in tiles(block, per_row, width))
@@ -207,8 +217,9 @@ class Mixture:
 
     def _expect_tile(self, reading: MixtureReading, tile: Block, rng: RowRandom) -> MixtureStats:
         scores = self.family.scores(tile, reading.components)
-        log_joint = clamp(scores.log_density + reading.log_weights, tile.y)
-        log_total, resp = normalise(log_joint)
+        log_joint, base = self._separate(reading, tile, scores.log_density + reading.log_weights)
+        log_total, resp = normalise(clamp(log_joint, tile.y))
+        log_total += base
         weight = tile.weights()
         weighted = self._shares(resp, tile, rng) * weight[:, None]
         return MixtureStats(
@@ -233,6 +244,17 @@ class Mixture:
                 again = self.family.scores(Block(X, complete=block.complete), reading.components)
             log_density[far] = np.nan_to_num(again.log_density, nan=-np.inf)
         return log_density + reading.log_weights
+
+    def log_joint_and_base(self, reading: MixtureReading, block: Block) -> tuple[Array, Array]:
+        """``log_joint`` less a number of each row, and that number (n,): shares are made of the
+        first, which has the digits that the sum of both would lose far from all components."""
+        return self._separate(reading, block, self.log_joint(reading, block))
+
+    def _separate(
+        self, reading: MixtureReading, block: Block, log_joint: Array
+    ) -> tuple[Array, Array]:
+        parts = reading.components, reading.log_weights
+        return separate_far_rows(self.family, block, *parts, log_joint)
 
     # ------------------------------------------------ M step
 
@@ -276,6 +298,10 @@ class Mixture:
         """The model that scores rows at the point estimate, and its reading."""
         return self, self.prepare(params)
 
+    def prepare_predictive(self, params: MixtureParams) -> tuple[Mixture, MixtureReading]:
+        """The model that scores new rows, and its reading."""
+        return self, self.prepare(params)
+
     def point_components(self, params: MixtureParams) -> Any:
         """The parameters of the components at their point estimate."""
         return params.components
@@ -284,7 +310,8 @@ class Mixture:
         self, reading: MixtureReading, posteriors: tuple[Any, ...], block: Block
     ) -> Array:
         """Log density of the rows (n,); a model with priors averages over the posteriors."""
-        return normalise(self.log_joint(reading, block))[0]
+        log_joint, base = self.log_joint_and_base(reading, block)
+        return normalise(log_joint)[0] + base
 
     def permute_components(self, params: Any, which: Array) -> Any:
         """The parameters with components in a better order; without priors they stay."""
@@ -312,7 +339,9 @@ class Mixture:
         if lacking.size == 0:
             return X
         scores = self.family.scores(Block(X[lacking], complete=False), reading.components)
-        _, resp = normalise(scores.log_density + reading.log_weights)
+        rows = Block(X[lacking], complete=False)
+        log_joint = scores.log_density + reading.log_weights
+        _, resp = normalise(self._separate(reading, rows, log_joint)[0])
         frame = reading.components.frame
         if draw:
             U = self._draw(scores, resp, reading, block.rows, lacking, rng)
@@ -348,8 +377,14 @@ class Mixture:
     def condition(self, params: MixtureParams, known: Array, values: Array) -> MixtureParams:
         """The mixture of the other columns given values of the known ones."""
         log_density, components = self.family.condition(params.components, known, values)
-        _, weights = normalise((self.mixing.mode(params.weights) + log_density)[None])
-        return MixtureParams(weights[0], components)
+        log_joint = (self.mixing.mode(params.weights) + log_density)[None]
+        if self.family.takes_missing:  # values may be far from all components
+            row = np.full((1, params.components.n_features), np.nan)
+            row[0, known] = values
+            log_joint, _ = self._separate(
+                self.prepare(params), Block(row, complete=False), log_joint
+            )
+        return MixtureParams(normalise(log_joint)[1][0], components)
 
     # ------------------------------------------------ batches
 

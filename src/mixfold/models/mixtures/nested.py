@@ -78,8 +78,8 @@ def pool_weights(weights: Array, paths: Array) -> tuple[Array, list[Array]]:
 
 
 def log_cells(model: Mixture, reading: MixtureReading, block: Block, starts: Array) -> Array:
-    """log a_k p(x_n | cell k), (n, K)."""
-    joint = model.log_joint(reading, block)
+    """log a_k p(x_n | cell k) (n, K), less a number of each row that is far away."""
+    joint, _ = model.log_joint_and_base(reading, block)
     ends = np.append(starts[1:], joint.shape[1])
     parts = [normalise(joint[:, i:j])[0] for i, j in zip(starts, ends, strict=True)]
     return np.stack(parts, axis=1)
@@ -88,5 +88,5 @@ def log_cells(model: Mixture, reading: MixtureReading, block: Block, starts: Arr
 def row_labels(model: Mixture, reading: MixtureReading, block: Block) -> Array:
     """The most probable component of each row; -1 for rows without weight or without an entry."""
     speaks = without_empty_rows(block).weights() > 0
-    labels = np.argmax(model.log_joint(reading, block), axis=1)
+    labels = np.argmax(model.log_joint_and_base(reading, block)[0], axis=1)
     return np.where(speaks, labels, -1).astype(np.int32)

@@ -78,11 +78,17 @@ class MixtureOfRemainingColumns(Mixture):
     # ------------------------------------------------ using a fit
 
     def log_joint(self, reading: MixtureReading, block: Block) -> Array:
+        log_joint, base = self.log_joint_and_base(reading, block)
+        return np.asarray(log_joint + base[:, None])
+
+    def log_joint_and_base(self, reading: MixtureReading, block: Block) -> tuple[Array, Array]:
         unit = np.sqrt(self.family.floor) * self._columns.scale
         with np.errstate(over="ignore"):
             broken = (self._columns.deviations(dense_rows(block.X)) / unit) ** 2
-        joint = super().log_joint(reading, self._remaining(block))
-        return np.asarray(joint - 0.5 * broken.sum(axis=1, keepdims=True))
+        rest = self._remaining(block)
+        # what rows break of the dependence is the same for all components
+        log_joint, base = self._separate(reading, rest, super().log_joint(reading, rest))
+        return log_joint, base - 0.5 * broken.sum(axis=1)
 
     def impute(self, reading: MixtureReading, block: Block, rng: RowRandom, *, draw: bool) -> Array:
         rest = super().impute(reading, self._remaining(block), rng, draw=draw)

@@ -32,10 +32,13 @@ def informative(block: Block) -> Block:
     """The rows with anything observed."""
     block = without_empty_rows(block)
     keep = np.flatnonzero(block.weights() > 0)
-    if len(keep) == block.n_rows:
-        return block
-    y = None if block.y is None else block.y[keep]
-    return replace(block, X=block.X[keep], y=y, weight=block.weights()[keep])
+    return block if len(keep) == block.n_rows else take_rows(block, keep)
+
+
+def take_rows(block: Block, which: Array) -> Block:
+    """Some rows of a block; they have no place among all rows any more."""
+    y = None if block.y is None else block.y[which]
+    return replace(block, X=block.X[which], y=y, weight=block.weights()[which])
 
 
 def with_labels(block: Block, n_components: int) -> Block:

@@ -100,6 +100,8 @@ class GaussianOutputs:
         same would else have none, and its rows an endless likelihood.
     share : float
         How much of a labelled row is read with its outputs, in [0, 1].
+    unlabelled : float
+        How often a row of which no output is known counts.
     n_outputs : int
     units : tuple of float, optional
         Each output is that many of the units in which densities are told.
@@ -111,6 +113,7 @@ class GaussianOutputs:
     floor: float = 1e-10
     common: bool = True
     share: float = 1.0
+    unlabelled: float = 1.0
     n_outputs: int = 1
     units: tuple[float, ...] | None = None
 
@@ -136,14 +139,16 @@ class GaussianOutputs:
     ) -> Sequence[Replicate]:
         work = find_observed(y)
         seen = work.seen
-        share = np.where(seen.any(axis=1), self.share, 0.0)
+        labelled = seen.any(axis=1)
+        share = np.where(labelled, self.share, 0.0)
         if work.whole and len(latent.covariances) == 1:
             # rows without outputs are computed along: their share is zero
             everything = np.ones((1, y.shape[1]), bool)
             log_p, z, spread = self._posterior(np.nan_to_num(y), latent, reading, everything)
         else:
             log_p, z, spread = self._posterior_by_pattern(y, seen, latent, reading)
-        rest = Replicate(1.0 - share, np.zeros(log_p.shape), latent, None)
+        alone = np.where(labelled, 1.0 - share, self.unlabelled)
+        rest = Replicate(alone, np.zeros(log_p.shape), latent, None)
         return (Replicate(share, log_p, Latent(z, spread), work), rest)
 
     def _posterior_by_pattern(

@@ -86,6 +86,38 @@ def prior_densities(params: SupervisedParams, codes: Array) -> Array:
     return np.asarray(logsumexp(each, axis=0))
 
 
+def discriminant(
+    codes: Array, means: Array, spread: Array, prior_spread: Array
+) -> tuple[Array, Array]:
+    """The parts of ln p(y = code | x) - ln p(y = code) that depend on the code.
+
+    Of codes (..., C, L) and predictions ``means`` (..., n, L), both about the mean of the outputs,
+    whose covariances are ``spread`` (..., L, L) given the row and ``prior_spread`` before: a slope
+    (..., n, C), linear in the prediction, and an intercept (..., 1, C), which costs more the better
+    a code can be predicted.
+    """
+    certain = np.linalg.inv(spread)
+    turned = codes @ certain
+    gained = turned - codes @ np.linalg.inv(prior_spread)
+    slope = means @ np.swapaxes(turned, -1, -2)
+    return slope, -0.5 * (gained * codes).sum(axis=-1)[..., None, :]
+
+
+def code_discriminants(
+    rows: Predictive, params: SupervisedParams, codes: Array
+) -> tuple[Array, Array]:
+    """Slope and intercept of each of the codes (C, L) for rows of a single component, (n, C)."""
+    outputs: GaussianOutputParams = params.outputs
+    V, center = outputs.loadings[0], outputs.means[0]
+    prior = V @ V.T + outputs.noise[0] * np.eye(len(V))
+    spread = rows.outputs.covariances(rows.params, rows.latent)[:, 0]
+    away = rows.means[:, 0] - center
+    if len(spread) == 1:
+        return discriminant(codes - center, away, spread[0], prior)
+    slope, intercept = discriminant(codes - center, away[:, None], spread, prior)
+    return slope[:, 0], intercept[:, 0]
+
+
 def _densities(codes: Array, means: Array, spread: Array) -> Array:
     """ln N(code; mean, spread) (n, C) for means (n, L) and spreads (1 or n, L, L)."""
     root = np.linalg.cholesky(spread)

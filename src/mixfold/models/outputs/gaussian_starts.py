@@ -32,8 +32,8 @@ class GaussianStart:
     """A start.
 
     ``means`` and ``variances`` (L,) of the outputs; ``noise`` of the columns in their units, if it
-    is given; ``axes`` of all rows if they were found (for one component); else ``rule`` shares the
-    sample among the components.
+    is given; ``first`` parameters of one component, if they are known; ``axes`` of all rows if they
+    were found (for one component); else ``rule`` shares the sample among the components.
     """
 
     means: Array
@@ -41,10 +41,13 @@ class GaussianStart:
     noise: float | None = None
     axes: Axes | None = None
     rule: FactorStart | None = None
+    first: SupervisedParams | None = None
 
     def __call__(
         self, model: Any, pilot: Pilot, rng: np.random.Generator, attempt: int
     ) -> SupervisedParams:
+        if self.first is not None:
+            return self.first if not attempt else self._draw(model, self.first.components, rng)
         weights = np.ones(model.n_components) / model.n_components
         if self.axes is not None:
             components = from_axes(self.axes, model.family.size, model.family.floor, self.noise)
@@ -54,8 +57,13 @@ class GaussianStart:
             found = plain.initialise(rows, rng, attempt)
             weights, components = found.weights, _set_noise(found.components, self.noise)
         if attempt and model.n_components == 1:  # the first start is the only one that is no draw
-            components = _draw_loadings(components, rng)
+            return self._draw(model, components, rng)
         return SupervisedParams(weights, components, self._outputs(model))
+
+    def _draw(
+        self, model: Any, components: FactorParams, rng: np.random.Generator
+    ) -> SupervisedParams:
+        return SupervisedParams(np.ones(1), _draw_loadings(components, rng), self._outputs(model))
 
     def _outputs(self, model: Any) -> GaussianOutputParams:
         shape = (model.n_components, len(self.means))
@@ -95,6 +103,20 @@ def from_axes(axes: Axes, size: int, floor: float, noise: float | None = None) -
     return FactorParams(
         frame, np.zeros((1, D)), loadings[None] / scale, np.full((1, D), own / scale**2)
     )
+
+
+def from_coordinates(
+    axes: Axes, loadings: Array, mean: Array, noise: float, outputs: GaussianOutputParams
+) -> SupervisedParams:
+    """One component whose ``loadings`` (r, d) and ``mean`` (r,) are on r principal axes."""
+    D = len(axes.mean)
+    scale = float(np.sqrt(axes.total / D))
+    frame = Frame(axes.mean, np.full(D, scale))
+    components = FactorParams(
+        frame, (axes.vectors @ mean)[None] / scale, (axes.vectors @ loadings)[None] / scale,
+        np.full((1, D), noise / scale**2),
+    )  # fmt: skip
+    return SupervisedParams(np.ones(1), components, outputs)
 
 
 def _set_noise(components: FactorParams, noise: float | None) -> FactorParams:

@@ -25,6 +25,7 @@ from mixfold.math.frame import Frame
 from mixfold.math.softmax import normalise
 from mixfold.math.symmetric import LOG_LIMIT, factorise, log_cholesky, raise_eigenvalues
 from mixfold.models.mixtures.bayes_mixture import BayesMixture, BayesParams
+from mixfold.models.mixtures.far_rows import separate_far_rows
 from mixfold.models.mixtures.mixture import (
     COORDINATE_LIMIT,
     Mixture,
@@ -111,6 +112,8 @@ def expected_latents(model: Mixture, reading: MixtureReading, block: Block) -> A
     parts = []
     for tile in family.tiles(block, reading.components):
         scores = family.scores(tile, reading.components)
-        _, resp = normalise(scores.log_density + reading.log_weights)
+        log_joint = scores.log_density + reading.log_weights
+        own = reading.components, reading.log_weights
+        _, resp = normalise(separate_far_rows(family, tile, *own, log_joint)[0])
         parts.append(family.latents(scores, resp, reading.components))
     return np.concatenate(parts)

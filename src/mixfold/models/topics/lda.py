@@ -5,13 +5,13 @@ theta_n ~ Dir(prior), each token: z ~ theta_n, word ~ topic_z; topic_k ~ Dir(smo
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
-from mixfold.contracts import Array, Block, Context, Event, Pilot, RowRandom, Update
+from mixfold.contracts import Array, Block, Context, Event, Pilot, RowMemory, RowRandom, Update
 from mixfold.math.topic_sweeps import dirichlet_rows, dirichlet_terms, expected_words
-from mixfold.models.topics.memory import Memory
 from mixfold.models.topics.priors import (
     document_prior,
     largest_prior,
@@ -28,22 +28,28 @@ class TopicReading:
     prior: Array
 
 
+# inner steps of a document of which nothing is known, and when they end
+SWEEPS, TOL = 50, 1e-3
+
+
 @dataclass(frozen=True, slots=True)
 class LDAModel:
     """``first`` is the start. Priors are learned after step ``patience``.
 
     A document has up to ``sweeps`` inner steps, or ``again`` if the last pass is remembered: the
-    topics move too, so that it does not pay to settle it in each pass.
+    topics move too, so that it does not pay to settle it in each pass. Its tokens by topic (K,) are
+    remembered.
     """
+
+    remembers_rows: ClassVar[bool] = True
 
     first: TopicParams
     learn_prior: bool = True
     learn_smoothing: bool = True
     patience: int = 3
-    sweeps: int = 50
+    sweeps: int = SWEEPS
     again: int = 3
-    tol: float = 1e-3
-    memory: Memory = field(default_factory=Memory)
+    tol: float = TOL
 
     def initialise(self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0) -> TopicParams:
         return self.first
@@ -53,16 +59,23 @@ class LDAModel:
 
     # ------------------------------------------------ E step
 
-    def expect(self, reading: TopicReading, block: Block, rng: RowRandom) -> TopicSums:
+    def expect(
+        self,
+        reading: TopicReading,
+        block: Block,
+        rng: RowRandom,
+        memory: RowMemory | None = None,
+    ) -> TopicSums:
         counts = counts_of(block)
         sums = np.zeros(reading.words.shape)
         shape = (block.n_rows, len(reading.prior))
-        known = self.memory.recall(block.start, shape)
+        known = None if memory is None else memory.recall(block.rows)
         gamma = np.ones(shape) if known is None else known + reading.prior
         most = self.sweeps if known is None else self.again
         inside, sweeps = infer(reading, counts, gamma, sums, most, self.tol)
-        # tokens by topic: a step of the prior then takes the posteriors along
-        self.memory.keep(block.start, gamma - reading.prior)
+        if memory is not None:
+            # tokens by topic: a step of the prior then takes the posteriors along
+            memory.keep(block.rows, gamma - reading.prior)
         rest, logs = terms(gamma, reading.prior, counts.weight)
         bound = float(inside.sum() + counts.weight @ rest)
         tokens = float(counts.weight @ counts.lengths)
@@ -114,8 +127,8 @@ class LDAModel:
         return stats
 
     def for_batches(self) -> LDAModel:
-        """The same model for batches of documents: none is remembered, priors move at once."""
-        return replace(self, memory=Memory(0), patience=-1)
+        """The same model for batches of documents: priors move at once."""
+        return replace(self, patience=-1)
 
     def coordinates(self, params: TopicParams) -> Array:
         return np.log(params.topics).ravel()
@@ -136,6 +149,13 @@ def infer(
         gamma, sums, sweeps, tol,
     )  # fmt: skip
     return inside, int(made)
+
+
+def infer_tokens(reading: TopicReading, counts: Counts) -> Array:
+    """Tokens of documents by topic (n, K), of which nothing is known yet."""
+    gamma = np.ones((len(counts.lengths), len(reading.prior)))
+    infer(reading, counts, gamma, np.zeros(reading.words.shape), SWEEPS, TOL)
+    return np.maximum(gamma - reading.prior, 0.0)
 
 
 def terms(gamma: Array, prior: Array, weight: Array) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from mixfold.contracts import Array, Block, Context, Event, Pilot, RowRandom, Update
+from mixfold.contracts import Array, Block, Context, Event, Pilot, RowMemory, RowRandom, Update
 from mixfold.models.topics.lda import topic_term
 from mixfold.models.topics.pcp_merges import MOST_CLUSTERS, mergers
 from mixfold.models.topics.pcp_records import (
@@ -34,16 +34,19 @@ LEAST_WEIGHT, LEAST_OF_FEW = 1e-3, 0.1
 class Inference(Protocol):
     """How cluster and topics of a document are found."""
 
-    def begin(self, attempt: int) -> None:
-        """The fit begins with start number ``attempt``."""
+    def remembers(self, n_clusters: int) -> bool:
+        """Whether documents are remembered from pass to pass where so many clusters begin."""
         ...
 
-    def prepare(self, reading: PCPReading) -> PCPReading:
-        """What is worth making once per pass."""
+    def prepare(self, reading: PCPReading, start: TopicParams | None) -> PCPReading:
+        """What is worth making once per pass; ``start`` are the topics that a fit begins with,
+        in its first pass."""
         ...
 
-    def sums(self, reading: PCPReading, counts: Counts, start: int) -> PCPSums:
-        """Statistics of documents, of which the first is row ``start``."""
+    def sums(
+        self, reading: PCPReading, counts: Counts, rows: slice, memory: RowMemory | None
+    ) -> PCPSums:
+        """Statistics of the documents ``rows``."""
         ...
 
 
@@ -61,15 +64,21 @@ class PCPModel:
     patience: int = 10
     total: float | None = None
 
+    @property
+    def remembers_rows(self) -> bool:
+        return any(self.inference.remembers(len(start.weights)) for start in self.starts)
+
     def initialise(self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0) -> PCPParams:
-        self.inference.begin(attempt)
         return self.starts[attempt]
 
     def prepare(self, params: PCPParams) -> PCPReading:
-        return self.inference.prepare(expected_reading(params))
+        first = any(params is start for start in self.starts)
+        return self.inference.prepare(expected_reading(params), params.words if first else None)
 
-    def expect(self, reading: PCPReading, block: Block, rng: RowRandom) -> PCPSums:
-        return self.inference.sums(reading, counts_of(block), block.start)
+    def expect(
+        self, reading: PCPReading, block: Block, rng: RowRandom, memory: RowMemory | None = None
+    ) -> PCPSums:
+        return self.inference.sums(reading, counts_of(block), block.rows, memory)
 
     def update(self, params: PCPParams, stats: PCPSums, context: Context) -> Update[PCPParams]:
         """Posteriors of clusters and topics, and a step of their priors."""

@@ -6,75 +6,66 @@ documents lock into their start; the bound is never above that of the joint post
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mixfold.contracts import Array
+from mixfold.contracts import Array, RowMemory
 from mixfold.math.softmax import entropies, normalise
 from mixfold.math.topic_clusters import token_rows
+from mixfold.math.topic_sweeps import expected_words
+from mixfold.models.topics.lda import TopicReading, infer_tokens
 from mixfold.models.topics.pcp_records import PCPReading, PCPSums
 from mixfold.models.topics.pcp_structured import sums_of_block
-from mixfold.models.topics.records import Counts
+from mixfold.models.topics.records import Counts, TopicParams
 
 # times that memberships and topics of a document follow each other in a pass
 SWEEPS = 4
 
 
-class DocumentTopics:
-    """Tokens of documents by topic (n, K), by the first row of a block: where a pass begins.
-
-    ``starts`` are those of each start of a fit. They are left behind when a model travels: a pass
-    then begins with the topics of all clusters together.
-    """
-
-    def __init__(self, starts: tuple[dict[int, Array], ...] = ()) -> None:
-        self._starts = starts
-        self._rows: dict[int, Array] = {}
-
-    def begin(self, attempt: int) -> None:
-        self._rows = dict(self._starts[attempt]) if self._starts else {}
-
-    def recall(self, start: int, shape: tuple[int, int]) -> Array | None:
-        known = self._rows.get(start)
-        return known if known is not None and known.shape == shape else None
-
-    def keep(self, start: int, rows: Array) -> None:
-        self._rows[start] = rows
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_starts": (), "_rows": {}}
-
-
 @dataclass(frozen=True, slots=True)
 class MeanField:
-    """``sweeps`` of memberships, then topics, of each document in a pass."""
+    """``sweeps`` of memberships, then topics, of each document in a pass.
 
-    topics: DocumentTopics = field(default_factory=DocumentTopics)
+    Remembered of a document: its tokens by topic (K,). In the first pass of a fit they are those
+    of LDA, by whose topics it begins; where nothing is known, of all clusters together.
+    """
+
     sweeps: int = SWEEPS
 
-    def begin(self, attempt: int) -> None:
-        self.topics.begin(attempt)
+    def remembers(self, n_clusters: int) -> bool:
+        return True
 
-    def prepare(self, reading: PCPReading) -> PCPReading:
-        return reading
+    def prepare(self, reading: PCPReading, start: TopicParams | None) -> PCPReading:
+        if start is None:
+            return reading
+        return replace(reading, start=TopicReading(expected_words(start.topics), start.prior))
 
-    def sums(self, reading: PCPReading, counts: Counts, start: int) -> PCPSums:
-        shape = (len(counts.lengths), reading.shares.shape[1])
-        by_topic = self.topics.recall(start, shape)
+    def sums(
+        self, reading: PCPReading, counts: Counts, rows: slice, memory: RowMemory | None
+    ) -> PCPSums:
+        by_topic = None if memory is None else memory.recall(rows)
         if by_topic is None:
-            by_topic = _tokens(reading, counts, np.tile(_average(reading), (shape[0], 1)))[1]
+            by_topic = _first_tokens(reading, counts, memory is not None)
         for _ in range(self.sweeps - 1):
             by_topic = _tokens(reading, counts, _topic_weights(reading, by_topic)[1])[1]
         psi, weights = _topic_weights(reading, by_topic)
         words = np.zeros(reading.words.shape)
         inside, by_topic = _tokens(reading, counts, weights, words)
-        self.topics.keep(start, by_topic)
+        if memory is not None:
+            memory.keep(rows, by_topic)
         words *= reading.words
         bounds = inside + psi @ reading.log_weights + entropies(psi)
         psi *= counts.weight[:, None]
         return sums_of_block(words, psi.T @ by_topic, psi.sum(axis=0), bounds, counts)
+
+
+def _first_tokens(reading: PCPReading, counts: Counts, fitted: bool) -> Array:
+    """Tokens by topic (n, K) of documents of which nothing is known."""
+    if fitted and reading.start is not None:
+        return infer_tokens(reading.start, counts)
+    average = np.tile(_average(reading), (len(counts.lengths), 1))
+    return _tokens(reading, counts, average)[1]
 
 
 def _average(reading: PCPReading) -> Array:

@@ -9,6 +9,7 @@ from scipy.special import gammaln, psi
 
 from mixfold.contracts import Array, NotNegative, Stats, record
 from mixfold.math.dirichlet import expected_log, log_beta
+from mixfold.models.topics.lda import TopicReading
 from mixfold.models.topics.records import TopicParams
 
 # clusters whose words are worked on at a time
@@ -61,7 +62,8 @@ class PCPSums(Stats):
 @dataclass(frozen=True, slots=True)
 class PCPReading:
     """E ln of the topics of clusters (M, K) and its exp, exp E ln of the words of topics as (D, K),
-    E ln pi (M,), and which clusters these are."""
+    E ln pi (M,), and which clusters these are. ``start`` is how LDA reads the topics that a fit
+    begins with, in its first pass, where that is asked for."""
 
     levels: Array
     shares: Array
@@ -69,6 +71,7 @@ class PCPReading:
     log_weights: Array
     ids: Array
     tables: tuple[tuple[Array, Array], ...] = ()
+    start: TopicReading | None = None
 
     @property
     def panels(self) -> list[slice]:

@@ -1,60 +1,55 @@
-"""The clusters that a document may be of, where clusters are many.
-
-Kept between passes in this process only: they are a matter of time, not of what is fitted. A model
-that travels leaves them behind, and compares its documents with all clusters.
-"""
+"""The clusters that a document may be of, where clusters are many."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mixfold.contracts import Array
+from mixfold.contracts import Array, RowMemory
 from mixfold.models.topics.pcp_records import PCPReading
 
 # clusters of a list, and passes that a list is used for
 LENGTH, PASSES = 50, 5
-# bytes of lists that may be kept
-ROOM = 2**30
 
 
+@dataclass(frozen=True, slots=True)
 class Shortlists:
-    """Identities of the best clusters of each document, by the first row of a block."""
+    """Lists of the ``length`` best clusters of each document, which serve for some ``passes``.
 
-    def __init__(self, length: int = LENGTH, passes: int = PASSES, room: float = ROOM) -> None:
-        self.length, self.passes, self.room = length, passes, room
-        self._lists: dict[int, tuple[Array, int]] = {}
+    Remembered of a document: the passes that its list has served for, then the identities of its
+    clusters, -1 for none. Without a memory documents are compared with all clusters.
+    """
 
-    def clear(self) -> None:
-        self._lists = {}
+    length: int = LENGTH
+    passes: int = PASSES
 
-    def current(self, reading: PCPReading, X: Any, start: int) -> Array:
-        """Positions (n, length) of clusters for the documents of a block, -1 for none."""
-        ids, age = self._lists.get(start, (None, self.passes))
-        if ids is None or len(ids) != X.shape[0] or age >= self.passes:
-            lists, age = best_clusters(reading, X, self.length), 0
+    def current(self, reading: PCPReading, X: Any, rows: slice, memory: RowMemory | None) -> Array:
+        """Positions (n, length) of clusters for documents, -1 for none."""
+        known = None if memory is None else memory.recall(rows)
+        if known is None:
+            lists, age = best_clusters(reading, X, self.length), np.zeros(X.shape[0], np.int32)
         else:
-            lists = self._refill_lists(_positions(reading.ids, ids), reading, X)
-        self._keep(start, np.where(lists >= 0, reading.ids[lists], -1), age + 1)
+            lists, age = self._renew_lists(known, reading, X)
+        if memory is not None:
+            kept = np.full((X.shape[0], 1 + self.length), -1, np.int32)
+            kept[:, 0] = age + 1
+            kept[:, 1 : 1 + lists.shape[1]] = np.where(lists >= 0, reading.ids[lists], -1)
+            memory.keep(rows, kept)
         return lists
 
-    def _refill_lists(self, lists: Array, reading: PCPReading, X: Any) -> Array:
-        """Documents whose clusters were all dropped look at all again."""
-        lost = np.flatnonzero((lists < 0).all(axis=1))
-        if len(lost):
-            found = best_clusters(reading, X[lost], self.length)
-            lists[lost] = -1
-            lists[lost, : found.shape[1]] = found
-        return lists
-
-    def _keep(self, start: int, ids: Array, age: int) -> None:
-        known = sum(one.nbytes for first, (one, _) in list(self._lists.items()) if first != start)
-        if known + ids.nbytes <= self.room:
-            self._lists[start] = (ids, age)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"length": self.length, "passes": self.passes, "room": self.room, "_lists": {}}
+    def _renew_lists(self, known: Array, reading: PCPReading, X: Any) -> tuple[Array, Array]:
+        """Lists as they were, but of documents whose list is old, or lost all its clusters."""
+        age, lists = known[:, 0].copy(), _positions(reading.ids, known[:, 1:])
+        old = age >= self.passes
+        age[old] = 0
+        again = np.flatnonzero(old | (lists < 0).all(axis=1))
+        if len(again):
+            found = best_clusters(reading, X if len(again) == len(age) else X[again], self.length)
+            lists[again] = -1
+            lists[again, : found.shape[1]] = found
+        return lists, age
 
 
 def _positions(present: Array, ids: Array) -> Array:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from mixfold.contracts import Array
+from mixfold.contracts import Array, RowMemory
 from mixfold.math.softmax import normalise
 from mixfold.math.topic_clusters import spread_rows, sum_listed_clusters
 from mixfold.models.topics.pcp_records import PCPReading, PCPSums
 from mixfold.models.topics.pcp_shortlists import Shortlists
-from mixfold.models.topics.records import Counts
+from mixfold.models.topics.records import Counts, TopicParams
 
 # up to so many clusters all are compared with each document in every pass
 FEW_CLUSTERS = 200
@@ -31,17 +31,18 @@ class Structured:
     few: int = FEW_CLUSTERS
     shortlists: Shortlists = field(default_factory=Shortlists)
 
-    def begin(self, attempt: int) -> None:
-        """Forget the documents of an earlier start."""
-        self.shortlists.clear()
+    def remembers(self, n_clusters: int) -> bool:
+        return n_clusters > self.few
 
-    def prepare(self, reading: PCPReading) -> PCPReading:
+    def prepare(self, reading: PCPReading, start: TopicParams | None) -> PCPReading:
         return reading.with_tables()
 
-    def sums(self, reading: PCPReading, counts: Counts, start: int) -> PCPSums:
+    def sums(
+        self, reading: PCPReading, counts: Counts, rows: slice, memory: RowMemory | None
+    ) -> PCPSums:
         if len(reading.log_weights) <= self.few:
             return all_clusters(reading, counts)
-        lists = self.shortlists.current(reading, counts.matrix, start)
+        lists = self.shortlists.current(reading, counts.matrix, rows, memory)
         return statistics_of_listed_clusters(reading, counts, lists)
 
 

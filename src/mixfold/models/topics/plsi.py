@@ -5,14 +5,14 @@ P(word j | document n) = sum_k theta_nk topics_kj
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from mixfold.contracts import Array, Block, Context, Pilot, RowRandom, Update
+from mixfold.contracts import Array, Block, Context, Pilot, RowMemory, RowRandom, Update
 from mixfold.math.topic_sweeps import mixture_rows, word_major
 from mixfold.models.topics.lda import TopicReading
-from mixfold.models.topics.memory import Memory
 from mixfold.models.topics.records import Counts, TopicParams, TopicSums, counts_of
 
 # inner steps of a document whose shares were not remembered, and when they end
@@ -30,16 +30,17 @@ class FoldReading(TopicReading):
 class PLSIModel:
     """``sweeps`` of each document in a pass: with one of them a pass is a step of EM.
 
-    Shares of documents are parameters, too. Where they were not remembered (on another machine, or
-    after an interruption) documents are folded in: they have the best shares for the topics, so
-    that nothing is lost. ``power`` < 1 is tempered EM, whose likelihood may fall.
+    Shares of documents are parameters, too, which are remembered. Where they were lost (a
+    checkpoint that cannot hold them) documents are folded in: they have the best shares for the
+    topics. ``power`` < 1 is tempered EM, whose likelihood may fall.
     """
+
+    remembers_rows: ClassVar[bool] = True
 
     first: TopicParams
     sweeps: int = 1
     tol: float = 0.0
     power: float = 1.0
-    memory: Memory = field(default_factory=Memory)
 
     def initialise(self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0) -> TopicParams:
         return self.first
@@ -49,19 +50,24 @@ class PLSIModel:
         words = words if self.power == 1.0 else words**self.power
         return FoldReading(words, params.prior, params is self.first)
 
-    def expect(self, reading: FoldReading, block: Block, rng: RowRandom) -> TopicSums:
+    def expect(
+        self,
+        reading: FoldReading,
+        block: Block,
+        rng: RowRandom,
+        memory: RowMemory | None = None,
+    ) -> TopicSums:
         counts = counts_of(block)
         sums = np.zeros(reading.words.shape)
         shape = (block.n_rows, len(reading.prior))
-        theta = self.memory.recall(block.start, shape)
-        most, tol = self.sweeps, self.tol
-        if theta is None:
-            theta = np.full(shape, 1.0 / shape[1])
-            if not reading.first:
-                most, tol = FOLDS, FOLD_TOL
+        known = None if memory is None else memory.recall(block.rows)
+        theta = np.full(shape, 1.0 / shape[1]) if known is None else known.copy()
+        lost = known is None and not reading.first
+        most, tol = (FOLDS, FOLD_TOL) if lost else (self.sweeps, self.tol)
         before = theta.copy() if reading.prior.any() else theta
         inside, sweeps = fold(reading, counts, theta, sums, most, tol, self.power)
-        self.memory.keep(block.start, theta)
+        if memory is not None:
+            memory.keep(block.rows, theta)
         bound = float(inside.sum())
         if reading.prior.any():
             bound += float(counts.weight @ np.log(np.maximum(before, 1e-300)) @ reading.prior)

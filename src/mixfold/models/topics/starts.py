@@ -9,7 +9,8 @@ import numpy as np
 
 from mixfold.contracts import Array, Block, Executor, Source, Stats
 from mixfold.math.seeding import distinct, lloyd, plus_plus, squared_distances
-from mixfold.models.topics.lda import LDAModel, TopicReading, infer
+from mixfold.math.topic_sweeps import expected_words
+from mixfold.models.topics.lda import TopicReading, infer_tokens
 from mixfold.models.topics.pcp_records import PCPParams
 from mixfold.models.topics.records import TopicParams, counts_of
 
@@ -49,18 +50,14 @@ def dirichlet_topics(topics: Array, tokens: float, prior: Array, smoothing: floa
     return TopicParams(smoothing + topics * (tokens / len(topics)), prior, smoothing)
 
 
-def document_topics(model: LDAModel, params: TopicParams, source: Source,
-                    executor: Executor) -> dict[int, Array]:  # fmt: skip
-    """Tokens of each document by topic (n, K), by the first row of a block."""
-    task = partial(_by_topic, model.prepare(params), model.sweeps, model.tol)
-    return dict(executor.map_rows(task, source))
+def document_topics(params: TopicParams, source: Source, executor: Executor) -> Array:
+    """Tokens of each document by topic, (n, K), as LDA infers them."""
+    reading = TopicReading(expected_words(params.topics), params.prior)
+    return np.concatenate(list(executor.map_rows(partial(_by_topic, reading), source)))
 
 
-def _by_topic(reading: TopicReading, sweeps: int, tol: float, block: Block) -> tuple[int, Array]:
-    counts = counts_of(block)
-    gamma = np.ones((block.n_rows, len(reading.prior)))
-    infer(reading, counts, gamma, np.zeros(reading.words.shape), sweeps, tol)
-    return block.start, np.maximum(gamma - reading.prior, 0.0)
+def _by_topic(reading: TopicReading, block: Block) -> Array:
+    return infer_tokens(reading, counts_of(block))
 
 
 def start_clusters(

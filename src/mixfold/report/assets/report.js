@@ -230,6 +230,7 @@
     words.replaceChildren();
     var chosen = data.colours[state.colour];
     if (!chosen || !chosen.names || chosen.names.length < 2 || chosen.names.length > MOST_NAMES) { return; }
+    var placed = [];
     chosen.names.forEach(function (name, k) {
       var xs = [], ys = [];
       dots.forEach(function (dot, i) {
@@ -238,7 +239,12 @@
       if (!xs.length) { return; }
       function middle(v) { return v.sort(function (a, b) { return a - b; })[v.length >> 1]; }
       var x = middle(xs), y = middle(ys);
-      if (x > left && x < right && y > top && y < bottom) {
+      var size = chosen.brief[k].length;
+      var free = placed.every(function (p) { // names that would lie on each other are in the legend
+        return Math.abs(p.y - y) >= 14 || Math.abs(p.x - x) >= 9 * (p.size + size) / 2;
+      });
+      if (free && x > left && x < right && y > top && y < bottom) {
+        placed.push({ x: x, y: y, size: size });
         words.append(make("text", { x: x, y: y, "class": "name middle" }, chosen.brief[k]));
       }
     });

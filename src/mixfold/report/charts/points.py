@@ -8,12 +8,14 @@ import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.report.charts.axes import frame
-from mixfold.report.charts.scale import inner_scale
+from mixfold.report.charts.scale import Scale, inner_scale
 from mixfold.report.markup import Html, tag
 
 WIDTH, HEIGHT = 760, 520
 LEFT, RIGHT, TOP, BOTTOM = 62, 26, 38, 62
 _MOST_NAMES = 20
+# room that a line and a letter of a name take
+_LINE, _LETTER = 14, 9
 
 
 def point_map(
@@ -27,12 +29,10 @@ def point_map(
         for a, b, g in zip(x, y, groups, strict=True)
     ]
     clip = tag("rect", x=LEFT, y=TOP, width=WIDTH - LEFT - RIGHT, height=HEIGHT - TOP - BOTTOM)
-    words = []
-    for k, name in enumerate(names):
-        own = groups == k
-        if own.any() and 1 < len(names) <= _MOST_NAMES:
-            place = across(float(np.median(x[own]))), up(float(np.median(y[own])))
-            words.append(tag("text", name, x=place[0], y=place[1], class_="name middle"))
+    words = [
+        tag("text", name, x=place[0], y=place[1], class_="name middle")
+        for name, place in _place_names(x, y, groups, names, across, up)
+    ]
     parts = (
         tag("title", title),
         tag("defs", tag("clipPath", clip, id="map-clip")),
@@ -42,6 +42,27 @@ def point_map(
     )
     box = f"0 0 {WIDTH} {HEIGHT}"
     return tag("svg", *parts, viewBox=box, role="img", class_="chart map", aria_label=title)
+
+
+def _place_names(
+    x: Array, y: Array, groups: Array, names: Sequence[str], across: Scale, up: Scale
+) -> list[tuple[str, tuple[float, float]]]:
+    """Names in the middle of their points; none that would lie on another one (see the legend)."""
+    placed: list[tuple[str, tuple[float, float]]] = []
+    if not 1 < len(names) <= _MOST_NAMES:
+        return placed
+    for k, name in enumerate(names):
+        own = groups == k
+        if not own.any():
+            continue
+        at = across(float(np.median(x[own]))), up(float(np.median(y[own])))
+        if not any(
+            abs(at[1] - other[1]) < _LINE
+            and abs(at[0] - other[0]) < _LETTER * (len(name) + len(said)) / 2
+            for said, other in placed
+        ):
+            placed.append((name, at))
+    return placed
 
 
 def beyond(x: Array, y: Array) -> int:

@@ -17,6 +17,7 @@ class ColumnSums:
     def __init__(self) -> None:
         self.n_rows = 0
         self.weight = 0.0
+        self.is_weighted = False  # whether a row weighs other than one
         self.empty_rows = 0
         self.incomplete_rows = 0
         self.origin: Array = np.zeros(1)
@@ -33,6 +34,7 @@ class ColumnSums:
         mass, first, second = weighted_moments(piece, piece.weight[None], self.origin)
         self.n_rows += len(piece)
         self.weight += float(piece.weight.sum())
+        self.is_weighted |= bool((piece.weight != 1).any())
         self.observed = self.observed + seen
         self.minimum, self.maximum = np.fmin(self.minimum, low), np.fmax(self.maximum, high)
         self.mass, self.first = self.mass + mass[0], self.first + first[0]

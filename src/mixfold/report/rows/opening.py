@@ -26,9 +26,8 @@ def open_rows(model: Any, X: Any, y: Any, weight: Any) -> tuple[Source, Array | 
 
 def row_names(X: Any) -> Any:
     """Names of the rows: an index that is more than their numbers, or files; None without."""
-    documents = getattr(X, "documents", None)
-    if documents is not None:
-        return documents
+    if isinstance(X, Source):  # a table may have a column of that name
+        return getattr(X, "documents", None)
     index = getattr(X, "index", None)
     if index is None or callable(index) or not hasattr(index, "to_numpy"):
         return None

@@ -63,7 +63,7 @@ class RowSummary:
     @property
     def is_weighted(self) -> bool:
         """Whether rows weigh other than one."""
-        return abs(self.columns.weight - self.n_rows) > 1e-6
+        return self.columns.is_weighted
 
 
 def summarise_rows(model: Any, X: Any, y: Any, weight: Any, max_rows: int, seed: int) -> RowSummary:

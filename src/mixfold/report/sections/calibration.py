@@ -24,14 +24,18 @@ def calibration(subject: Subject) -> Section | None:
     sums, names = look.classes, class_names(look.targets.classes)
     soft = hasattr(subject.model, "predict_proba")
     lead = (
-        f"{share(sums.accuracy)} of {count(sums.weight)} rows get their class. "
+        f"{share(sums.accuracy)} of {_rows(sums, look.is_weighted)} get their class. "
         "If these are the rows of the fit, new rows will do worse."
     )
-    parts = [facts(_numbers(sums, soft)), _confusion(sums, names)]
+    parts = [facts(_numbers(sums, soft)), _confusion(sums, names, look.is_weighted)]
     if soft:
-        parts.append(_reliability(sums))
+        parts.append(_reliability(sums, look.is_weighted))
     notes = (*_useless(sums), *(_notes(sums) if soft else ()))
     return Section("classes", "Predicted classes", lead, join(parts), notes)
+
+
+def _rows(sums: ClassSums, weighted: bool) -> str:
+    return f"the weight of {count(sums.weight)}" if weighted else f"{count(sums.weight)} rows"
 
 
 def _numbers(sums: ClassSums, soft: bool) -> list[tuple[str, str]]:
@@ -47,20 +51,22 @@ def _numbers(sums: ClassSums, soft: bool) -> list[tuple[str, str]]:
     return found
 
 
-def _confusion(sums: ClassSums, names: list[str]) -> Html:
+def _confusion(sums: ClassSums, names: list[str], weighted: bool) -> Html:
     shown = names[:_CLASSES]
     counts = sums.confusion[:_CLASSES, :_CLASSES]
     part = counts / np.maximum(sums.confusion[:_CLASSES].sum(axis=1, keepdims=True), 1e-300)
     texts = [[count(v) for v in row] for row in counts]
     more = f", the first {_CLASSES} of {len(names)} classes" if len(names) > _CLASSES else ""
-    caption = f"Rows of each class (line) by the class that was predicted (column){more}"
+    rows = "Weight of the rows" if weighted else "Rows"
+    caption = f"{rows} of each class (line) by the class that was predicted (column){more}"
     return heat_table("true class", shown, shown, part, texts, caption, most=1.0)
 
 
-def _reliability(sums: ClassSums) -> Html:
+def _reliability(sums: ClassSums, weighted: bool) -> Html:
     weight, confidence, correct = sums.bins
+    word = "weight" if weighted else "rows"
     with np.errstate(invalid="ignore", divide="ignore"):
-        picture = reliability_chart(confidence / weight, correct / weight, weight)
+        picture = reliability_chart(confidence / weight, correct / weight, weight, word)
     rows = [
         [
             f"{i / BINS:.0%} to {(i + 1) / BINS:.0%}",
@@ -71,7 +77,7 @@ def _reliability(sums: ClassSums) -> Html:
         for i in range(BINS)
         if weight[i] > 0
     ]
-    head = ["probability", "rows", "given on average", "right"]
+    head = ["probability", word, "given on average", "right"]
     hint = (
         "On the dashed diagonal a probability means what it says. Below it, the model is too sure."
     )

@@ -19,6 +19,8 @@ from mixfold.report.tables import bar, heat_table, table
 _MOST = 30
 _MOST_PAIRS = 16
 _FEW_ROWS = 5
+# parts of the rows that are not surely of a group, below which assignments are called so
+_CLEAR, _FAIRLY_CLEAR = 0.05, 0.2
 
 
 def components(subject: Subject) -> Section | None:
@@ -58,7 +60,7 @@ def _lead(groups: Groups, seen: GroupSums | None, unit: str) -> str:
         return start
     total = seen.count.sum()
     mean, unsure = seen.certainty.sum() / total, seen.unsure.sum() / total
-    how = "clear" if mean > 0.95 else "fairly clear" if mean > 0.85 else "blurred"
+    how = "clear" if unsure < _CLEAR else "fairly clear" if unsure < _FAIRLY_CLEAR else "blurred"
     return (
         f"{start} Assignments are {how}: the most probable {groups.word} of a {unit} has "
         f"probability {share(mean)} on average, and {share(unsure)} of the {unit}s have less than "

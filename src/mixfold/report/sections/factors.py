@@ -43,8 +43,8 @@ def _lead(subject: Subject, loadings: Array, part: float, related: Array | None)
     what = _explained_words(subject, loadings, part)
     if related is None:
         return (
-            f"{what} Loadings are standardised: the correlation of a column with a factor. Hover "
-            "for the loading in units of the column."
+            f"{what} Loadings are standardised: the correlation of a column with a factor"
+            f"{_by_the_model(subject)}. Hover for the loading in units of the column."
         )
     return (
         f"{what} The factors are correlated. Loadings are standardised: by how many of its "
@@ -54,6 +54,13 @@ def _lead(subject: Subject, loadings: Array, part: float, related: Array | None)
         "Parts of correlated factors add up to the whole, but a part is not what a factor would "
         "explain alone."
     )
+
+
+def _by_the_model(subject: Subject) -> str:
+    """Where the variance of a column by the model is not that of its entries."""
+    if not units_matter(subject.model):
+        return ""
+    return " by the model, which has the same noise in all columns; in the rows it may be another"
 
 
 def _explained_words(subject: Subject, loadings: Array, part: float) -> str:

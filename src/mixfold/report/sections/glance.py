@@ -60,7 +60,7 @@ def summary(subject: Subject, notes: Sequence[Note]) -> str:
     ):
         parts.append(f"{share(subject.look.classes.accuracy)} of the rows get their class")
     serious = sum(note.serious for note in notes)
-    parts.append(f"{plural(serious, 'thing')} to know" if serious else "nothing to worry about")
+    parts.append(f"{plural(serious, 'thing')} to know" if serious else "no warnings")
     return "; ".join(part for part in parts if part) + "."
 
 
@@ -70,6 +70,11 @@ def _column_words(subject: Subject) -> tuple[str, str]:
 
 def _rows(subject: Subject) -> str:
     total = training_weight(subject.model)
+    look = subject.look
+    if total is not None and look is not None and look.is_weighted:
+        same = abs(look.columns.weight - total) < 1e-6 * total
+        rows = plural(look.n_rows, "row") if same else "rows"
+        return f"{rows} of weight {count(total)}"
     if total is not None:
         whole = abs(total - round(total)) < 1e-6
         return plural(round(total), "row") if whole else f"rows of weight {count(total)}"

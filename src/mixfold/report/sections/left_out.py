@@ -48,8 +48,8 @@ def _sample(subject: Subject) -> list[Html]:
     if shown >= total:
         return []
     words = (
-        f"The map, the histogram and what is tried on hidden entries rest on a sample of "
-        f"{count(shown)} of {count(total)} {subject.unit}s. Sizes, means, the oddest "
-        f"{subject.unit}s and scores are of all of them."
+        f"The map shows a sample of {count(shown)} of {count(total)} {subject.unit}s; histograms, "
+        "intervals and what is tried on hidden entries rest on a sample, too. Sizes, means, the "
+        f"oddest {subject.unit}s and scores are of all of them."
     )
     return [tag("li", words)]

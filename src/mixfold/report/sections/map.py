@@ -36,7 +36,7 @@ def latent_map(subject: Subject) -> Section | None:
         _controls(found),
         tag("div", picture, tag("div", class_="tip", role="status", hidden=True), class_="stage"),
         _legend(found),
-        tag("p", _HELP.replace("row", subject.unit), class_="hint only-script"),
+        tag("p", _help(subject.unit), class_="hint only-script"),
         _data(found, subject),
         class_="map-box",
         id="map-box",
@@ -44,11 +44,13 @@ def latent_map(subject: Subject) -> Section | None:
     return Section("map", f"Map of the {subject.unit}s", _lead(subject, found), body)
 
 
-_HELP = (
-    "Drag to move, turn the wheel with Ctrl or use the buttons to zoom, point at a row, or tap it, "
-    "to read it. By keys: arrows move, + and \u2212 zoom, 0 resets, n and p step from row to "
-    "row. Filter by the number of a row, the name of a group, or a column and a limit: name > 2."
-)
+def _help(unit: str) -> str:
+    return (
+        f"Drag to move, turn the wheel with Ctrl or use the buttons to zoom, point at a {unit}, or "
+        f"tap it, to read it. By keys: arrows move, + and \u2212 zoom, 0 resets, n and p step from "
+        f"{unit} to {unit}. Filter by the number of a {unit}, the name of a group, or a column and "
+        "a limit: name > 2."
+    )
 
 
 _APART = (

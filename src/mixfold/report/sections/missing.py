@@ -40,13 +40,17 @@ def missing(subject: Subject) -> Section | None:
     )
     if recovered is not None:
         lead += (
-            f" How well they can be filled was tried on known entries: {share(_HIDDEN)} of them "
-            "were hidden and filled from the rest of their row. Told is R²: 100% is exact, 0% no "
-            "better than the mean of the column. If these are the rows of the fit, it is a little "
-            "flattering."
+            f" How well they can be filled was tried on known entries{_of_rows(subject)}: "
+            f"{share(_HIDDEN)} of them "
+            "were hidden and filled from the rest of their row."
         )
-        if subject.codes:
-            lead += " Of columns of codes it is the share of hidden codes that were filled right."
+        numbers, codes = len(lacks) > len(subject.codes), len(subject.codes) > 0
+        if numbers:
+            lead += " Told is R²: 100% is exact, 0% no better than the mean of the column."
+        if codes:
+            start = "Of columns of codes it" if numbers else "Told"
+            lead += f" {start} is the share of hidden codes that were filled right."
+        lead += " If these are the rows of the fit, it is a little flattering."
     notes = (*column_notes(subject), *_notes(subject, lacks / n))
     return Section("missing", "Missing entries", lead, table_of_columns(subject, recovered), notes)
 
@@ -67,11 +71,26 @@ def table_of_columns(subject: Subject, recovered: Array | None = None) -> Html:
         if recovered is not None:
             cells.append(share(float(max(recovered[j], 0.0))))
         numbers = (columns.mean[j], columns.deviation[j], columns.minimum[j], columns.maximum[j])
-        texts = ["codes", "", "", ""] if j in subject.codes else [number(v) for v in numbers]
+        texts = [number(v) for v in numbers]
+        if j in subject.codes:  # their mean means nothing
+            texts[:2] = ["codes", ""]
         rows.append([*cells, *texts])
     more = f", the first {_COLUMNS} of {len(lacks)}" if len(lacks) > _COLUMNS else ""
     lacking = "those that lack most first" if lacks.any() else "in their order"
     return table(head, rows, f"Columns, {lacking}{more}")
+
+
+def n_tried(subject: Subject) -> int:
+    """How many rows of the sample are tried."""
+    assert subject.look is not None
+    most = max(20, min(_ROWS, _ENTRIES // len(subject.names)))
+    return min(most, len(subject.look.sampled))
+
+
+def _of_rows(subject: Subject) -> str:
+    assert subject.look is not None
+    n = n_tried(subject)
+    return f" of {plural(n, 'row')}" if n < subject.look.n_rows else ""
 
 
 def recovery(subject: Subject, fill: Ask) -> Array:
@@ -81,9 +100,9 @@ def recovery(subject: Subject, fill: Ask) -> Array:
     """
     assert subject.look is not None
     sampled = subject.look.sampled
-    X = sampled.X
+    few = np.linspace(0, len(sampled) - 1, n_tried(subject)).astype(int)  # rows may be sorted
+    X = sampled.at(few).X
     X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, float)
-    X = X[: max(20, min(_ROWS, _ENTRIES // X.shape[1]))]
     rng = np.random.default_rng(subject.seed)
     tried, errors = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     spread = np.nan_to_num(subject.look.columns.deviation) ** 2

@@ -8,16 +8,18 @@ from mixfold.contracts import Array
 from mixfold.estimators.shell.oddness import oddness_of
 from mixfold.report.capabilities import ODDNESS
 from mixfold.report.charts.bars import histogram
-from mixfold.report.formatting import count, number, odder, share, short
+from mixfold.report.formatting import count, number, odder, oddness_share, share, short
 from mixfold.report.images import affordable, grey, tile
 from mixfold.report.markup import Html, details, join, tag
 from mixfold.report.rows.odd import RARE, OddRows
-from mixfold.report.section import Section
+from mixfold.report.section import Note, Section
 from mixfold.report.subject import Subject
 from mixfold.report.surprise import Reason, reasons_of
 from mixfold.report.tables import table
 
 _NAMED = 3
+# part of the rows beyond the rarest hundredth of the model, and rows, from which on it is told
+_MANY, _ENOUGH = 0.05, 100
 
 
 def novelty(subject: Subject) -> Section | None:
@@ -38,7 +40,20 @@ def novelty(subject: Subject) -> Section | None:
     if subject.image is not None and not subject.image.guessed:
         listing = details("Which pixels make them odd", listing)
     body = join([_pictures(subject, odd), picture, listing])
-    return Section("novelty", f"The oddest {subject.unit}s", lead, body)
+    return Section("novelty", f"The oddest {subject.unit}s", lead, body, _notes(odd, name))
+
+
+def _notes(odd: OddRows, name: str) -> tuple[Note, ...]:
+    """Far more odd rows than the model would draw: it does not describe them."""
+    if name != ODDNESS or odd.weight < _ENOUGH or odd.beyond < _MANY * odd.weight:
+        return ()
+    text = (
+        f"{share(odd.beyond / odd.weight)} of the rows are odder than {share(1 - RARE)} of those "
+        f"that the model would draw, where {share(RARE)} is expected: groups, tails or dependence "
+        "of these rows are not as the model has them."
+    )
+    remedy = "Look at the oddest rows and at the map; try more components or another family"
+    return (Note(text, remedy),)
 
 
 def _lead(subject: Subject, name: str) -> str:
@@ -74,7 +89,9 @@ def _table(subject: Subject, odd: OddRows, name: str, reasons: list[list[Reason]
         head.append("largest topic" if groups.word == "topic" else groups.word)
 
     def told(value: float) -> str:
-        return share(float(oddness_of(np.asarray(value)))) if by_oddness else number(value, 4)
+        return (
+            oddness_share(float(oddness_of(np.asarray(value)))) if by_oddness else number(value, 4)
+        )
 
     rows = []
     for i, row in enumerate(odd.rows):

@@ -8,8 +8,8 @@ from scipy.optimize import minimize
 
 from mixfold.math.link_functions import LINKS
 from mixfold.models.networks.factorization.codes import CodeProblem, codes
-from mixfold.models.networks.factorization.memory import Remembered
 from mixfold.models.networks.factorization.records import Layer
+from mixfold.models.networks.factorization.remembered import KnownCodes
 from mixfold.models.networks.factorization.source_rules import (
     Asked,
     GradientSources,
@@ -101,7 +101,7 @@ def test_no_rows(layer) -> None:
 
 
 def asked(problem, X, y, phi, size):
-    known = Remembered(phi, np.full(len(X), size), y, np.ones(len(X)))
+    known = KnownCodes(phi, np.full(len(X), size))
     return Asked(problem, X - problem.layer.bias, y, known, True, False)
 
 
@@ -133,7 +133,7 @@ def test_adaptive_rules_never_increase_the_cost_of_a_row(layer, rows, rng, label
         last = row_energies(problem, X, labels, phi)
         steps = np.full(N, size)
         for _ in range(60):
-            known = Remembered(phi, steps, labels, np.ones(N))
+            known = KnownCodes(phi, steps)
             phi, steps = rule.infer(Asked(problem, X - layer.bias, labels, known, True, False))
             value = row_energies(problem, X, labels, phi)
             assert (value <= last + 1e-12).all()

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from mixfold.contracts import Block, Context, Event
+from mixfold.engine.executors.row_memory import HeldRows, LocalParts
 from mixfold.engine.random import RowKeys
 from mixfold.math.link_functions import LINKS
 from mixfold.models.networks.factorization.codebook_rules import (
@@ -21,7 +22,6 @@ from mixfold.models.networks.factorization.head_rules import (
     MultiplicativeHead,
     NewtonHead,
 )
-from mixfold.models.networks.factorization.memory import CodeMemory
 from mixfold.models.networks.factorization.model import FactorModel, Penalties
 from mixfold.models.networks.factorization.records import FactorizationParams, Layer
 from mixfold.models.networks.factorization.repair import dead_units
@@ -50,7 +50,7 @@ def table(rng):
     return X, y, rng.uniform(0.5, 2.0, N)
 
 
-def model_of(rng, link="tanh", solver="proximal", radius=np.inf, room=np.inf, **penalties):
+def model_of(rng, link="tanh", solver="proximal", radius=np.inf, **penalties):
     nonneg = penalties.get("nonneg_codebook", False)
     A, V = rng.normal(size=(H, D)), 0.5 * rng.normal(size=(H, C))
     if nonneg:
@@ -64,17 +64,21 @@ def model_of(rng, link="tanh", solver="proximal", radius=np.inf, room=np.inf, **
     return FactorModel(
         FactorizationParams(layer, np.array([codebook.first_step, head.first_step])), LINKS[link],
         Penalties(**{"sigma2": 0.1, **penalties}), np.zeros(D) if nonneg else np.full(D, 0.4),
-        sources, codebook, head, memory=CodeMemory(room), tol=1e-12, most=5000,
+        sources, codebook, head, tol=1e-12, most=5000,
     )  # fmt: skip
 
 
-def climb(model, block, n_steps):
+def climb(model, block, n_steps, memory=None):
     """Objectives of some steps; params after them."""
-    params, values = model.first, []
+    params, values, rows = model.first, [], None
     for step in range(n_steps):
-        stats = model.expect(model.prepare(params), block, RowKeys(0))
+        stats = model.expect(model.prepare(params), block, RowKeys(0), memory)
         values.append(model.objective(params, stats))
-        params = model.update(params, stats, Context(None, np.random.default_rng(0), step)).params
+        if memory is not None:
+            memory.accept()
+            rows = LocalParts(memory.state.split())
+        context = Context(None, np.random.default_rng(0), step, rows=rows)
+        params = model.update(params, stats, context).params
     return np.array(values), params
 
 
@@ -82,7 +86,7 @@ def climb(model, block, n_steps):
 def test_laws(rng, alpha) -> None:
     X, y, weight = table(rng)
     X[3, 2] = X[10, 4] = np.nan
-    model = model_of(rng, alpha=alpha, beta=0.1, gamma=0.2, room=0)
+    model = model_of(rng, alpha=alpha, beta=0.1, gamma=0.2)
     case = Case(model, X, weight, y, rtol=1e-8)
     reason = "steps are minima of parts of the objective, which has kinks"
     laws.check_model(case, skip={"gradient": reason})
@@ -92,10 +96,11 @@ def test_gradients_of_codebook_and_classifier(rng) -> None:
     """What the statistics say of E at held codes, against differences."""
     X, y, weight = table(rng)
     model = model_of(rng, alpha=0.1, beta=0.3, gamma=0.2)
-    stats = model.expect(model.prepare(model.first), Block(X, 0, y, weight), RowKeys(0))
+    memory, block = HeldRows(0, N), Block(X, 0, y, weight)
+    stats = model.expect(model.prepare(model.first), block, RowKeys(0), memory)
     layer, p = model.first.layer, model.penalties
-    model.memory.accept()
-    phi = model.memory.recall(0, (N, H)).phi
+    memory.accept()
+    phi = memory.recall(block.rows)[:, :H]
 
     def energy(layer):
         problem = CodeProblem(layer, model.link, p.alpha, p.sigma2)
@@ -135,8 +140,9 @@ SETTINGS = [
 def test_the_default_climbs(rng, link, settings, remembered) -> None:
     X, y, weight = table(rng)
     X[3, 2] = X[10, 4] = X[10, 5] = np.nan
-    model = model_of(rng, link, room=np.inf if remembered else 0, **settings)
-    values, _ = climb(model, Block(X, 0, y, weight, complete=False), 12)
+    model = model_of(rng, link, **settings)
+    memory = HeldRows(0, N) if remembered else None
+    values, _ = climb(model, Block(X, 0, y, weight, complete=False), 12, memory)
     assert (np.diff(values) >= -1e-9 * np.abs(values[0])).all()
     assert values[-1] > values[0]
 
@@ -147,21 +153,21 @@ def test_gradient_rules_climb(rng, link, settings) -> None:
     X, y, weight = table(rng)
     X[3, 2] = np.nan
     model = model_of(rng, link, "gradient", **settings)
-    values, params = climb(model, Block(X, 0, y, weight, complete=False), 25)
+    block = Block(X, 0, y, weight, complete=False)
+    values, params = climb(model, block, 25, HeldRows(0, N))
     assert (np.diff(values) >= -1e-9 * np.abs(values[0])).all()
     assert values[-1] > values[0]
     assert np.linalg.norm(params.layer.codebook, axis=1).max() <= params.layer.radius + 1e-12
 
 
-@pytest.mark.parametrize("room", [np.inf, 0])
+@pytest.mark.parametrize("remembered", [True, False])
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
-def test_multiplicative_rules_climb_and_keep_signs(rng, alpha, room) -> None:
+def test_multiplicative_rules_climb_and_keep_signs(rng, alpha, remembered) -> None:
     X, y, weight = table(rng)
     signs = {"nonneg_codebook": True, "nonneg_classifier": True}
-    model = model_of(
-        rng, "saturating", "multiplicative", room=room, alpha=alpha, gamma=0.2, **signs
-    )
-    values, params = climb(model, Block(X, 0, y, weight), 60)
+    model = model_of(rng, "saturating", "multiplicative", alpha=alpha, gamma=0.2, **signs)
+    memory = HeldRows(0, N) if remembered else None
+    values, params = climb(model, Block(X, 0, y, weight), 60, memory)
     assert (np.diff(values) >= -1e-9 * np.abs(values[0])).all()
     assert values[-1] > values[0]
     assert (params.layer.codebook >= 0).all() and (params.layer.classifier >= 0).all()
@@ -191,7 +197,7 @@ def test_published_rules_come_near_the_default(rng, solver, link, signs) -> None
         model = model_of(np.random.default_rng(1), link, rule, sigma2=1.0, **signs)
         layer = model.first.layer.without_head()
         model = replace(model, first=replace(model.first, layer=layer), tol=1e-8, most=500)
-        traces.append(climb(model, Block(X, 0, None, weight), steps)[0])
+        traces.append(climb(model, Block(X, 0, None, weight), steps, HeldRows(0, N))[0])
     gap = traces[0][-1] - traces[0][0]
     assert traces[1][-1] > traces[0][-1] - 0.02 * gap
 
@@ -204,8 +210,9 @@ def test_missing_entries_are_left_out_of_the_codebook(rng) -> None:
     model = replace(
         model, first=replace(model.first, layer=model.first.layer.without_head()), repair=False
     )
-    _, params = climb(model, Block(X, 0, None, weight, complete=False), 400)
-    phi = model.memory.recall(0, (N, H)).phi
+    memory, block = HeldRows(0, N), Block(X, 0, None, weight, complete=False)
+    _, params = climb(model, block, 400, memory)
+    phi = memory.recall(block.rows)
     F, layer = np.column_stack([phi, np.ones(N)]), params.layer
     found = np.vstack([layer.codebook, layer.bias])
     for d in range(D):
@@ -215,18 +222,6 @@ def test_missing_entries_are_left_out_of_the_codebook(rng) -> None:
         error = root * (X[seen, d] - F[seen] @ found[:, d])
         least = root * (X[seen, d] - F[seen] @ best)
         np.testing.assert_allclose((error**2).sum(), (least**2).sum(), rtol=1e-3)
-
-
-def test_a_pass_that_was_not_accepted_is_forgotten(rng) -> None:
-    X, y, weight = table(rng)
-    model, block = model_of(rng, alpha=0.1), Block(X, 0, y, weight)
-    stats = model.expect(model.prepare(model.first), block, RowKeys(0))
-    context = Context(None, np.random.default_rng(0))
-    params = model.update(model.first, stats, context).params
-    kept = model.memory.recall(0, (N, H)).phi
-    far = model.from_coordinates(params, 2.0 * model.coordinates(params))
-    model.expect(model.prepare(far), block, RowKeys(0))
-    np.testing.assert_array_equal(model.memory.recall(0, (N, H)).phi, kept)
 
 
 def test_coordinates_go_round_and_keep_to_the_rules(rng) -> None:
@@ -249,7 +244,7 @@ def test_statistics_of_batches_bound_the_objective(rng) -> None:
     here = model.objective(model.first, stats)
     np.testing.assert_allclose(model.free_energy(model.first, stats), here, rtol=1e-9)
     context = Context(None, np.random.default_rng(0))
-    moved = replace(model, by_rows=False).update(model.first, stats, context).params
+    moved = model.update(model.first, stats, context).params
     bound = model.free_energy(moved, stats)
     fresh = model.expect(model.prepare(moved), block, RowKeys(0))
     assert here < bound < model.objective(moved, fresh)

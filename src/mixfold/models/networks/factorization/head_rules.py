@@ -7,19 +7,19 @@ What is known of the codes is either all of them (``RowEvidence``) or sums over 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 
-from mixfold.contracts import Array
+from mixfold.contracts import Array, RowParts
 from mixfold.math.adaptive import adaptive_step
 from mixfold.math.softmax_regression import (
-    LabelledRows,
     bound_value_and_gradient,
     improve_by_bound,
     improve_by_rows,
     l1_penalty,
-    value_and_gradient,
+    sum_losses,
 )
 
 # sweeps over the bound: it is quadratic, and small
@@ -43,16 +43,17 @@ class Evidence(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RowEvidence:
-    """All labelled rows."""
+    """All labelled rows, where they lie: parts of ``LabelledRows``."""
 
-    parts: list[LabelledRows]
+    parts: RowParts
     truth: Array
 
     def value_and_gradient(self, W: Array) -> tuple[float, Array]:
-        return value_and_gradient(W, self.parts)
+        sums = self.parts.sum(partial(sum_losses, W))
+        return sums.value, sums.gradient
 
     def improve(self, W: Array, gamma: float, nonneg: bool, steps: int) -> Array:
-        return improve_by_rows(W, self.parts, gamma, nonneg, steps)
+        return improve_by_rows(W, self.value_and_gradient, gamma, nonneg, steps)
 
 
 @dataclass(frozen=True, slots=True)

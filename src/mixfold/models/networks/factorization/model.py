@@ -10,10 +10,12 @@ three convex problems in turn. The objective of the engine is -E, and never fall
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
-from mixfold.contracts import Array, Block, Context, Pilot, RowRandom, Update
+from mixfold.contracts import Array, Block, Context, Pilot, RowMemory, RowRandom, Update
 from mixfold.math.codebooks import RowRule
 from mixfold.math.link_functions import Link
 from mixfold.math.softmax_regression import bound_value_and_gradient
@@ -26,11 +28,15 @@ from mixfold.models.networks.factorization.head_rules import (
     NewtonHead,
     RowEvidence,
 )
-from mixfold.models.networks.factorization.memory import CodeMemory, Remembered
 from mixfold.models.networks.factorization.records import (
     FactorizationParams,
     FactorizationSums,
     Layer,
+)
+from mixfold.models.networks.factorization.remembered import (
+    pack_codes,
+    select_labelled,
+    unpack_codes,
 )
 from mixfold.models.networks.factorization.repair import dead_units, reseed_sources
 from mixfold.models.networks.factorization.source_rules import Asked, Minimised, SourceRule
@@ -71,9 +77,10 @@ class FactorReading:
 class FactorModel:
     """``guided``: labels move the codes of their rows. Codes are remembered between passes.
 
-    ``by_rows``: the classifier is fitted to the codes that are remembered, if all are; if not, or
-    in batches, to sums over them.
+    The classifier is fitted to the codes that are remembered; in batches to sums over them.
     """
+
+    remembers_rows: ClassVar[bool] = True
 
     first: FactorizationParams
     link: Link
@@ -83,11 +90,9 @@ class FactorModel:
     codebook: CodebookRule = field(default_factory=SolvedCodebook)
     head: HeadRule = field(default_factory=NewtonHead)
     guided: bool = True
-    by_rows: bool = True
     repair: bool = True
     tol: float = 1e-6
     most: int = 500
-    memory: CodeMemory = field(default_factory=CodeMemory)
 
     def initialise(
         self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0
@@ -102,14 +107,21 @@ class FactorModel:
 
     # ------------------------------------------------ rows
 
-    def expect(self, reading: FactorReading, block: Block, rng: RowRandom) -> FactorizationSums:
+    def expect(
+        self,
+        reading: FactorReading,
+        block: Block,
+        rng: RowRandom,
+        memory: RowMemory | None = None,
+    ) -> FactorizationSums:
         layer = reading.layer
         centred, complete = centred_rows(block, layer)
         y, weight = known_labels(layer, block.y), block.weights()
-        known = self.memory.recall(block.start, (len(centred), layer.n_codes))
+        known = unpack_codes(layer, None if memory is None else memory.recall(block.rows))
         asked = Asked(reading.problem, centred, y, known, complete, reading.first)
         phi, steps = self.sources.infer(asked)
-        self.memory.keep(block.start, Remembered(phi, steps, y, weight))
+        if memory is not None:
+            memory.keep(block.rows, pack_codes(layer, phi, steps, y, weight))
         alpha = self.penalties.alpha
         cost = float(weight @ self.link.cost(phi).sum(axis=1)) if alpha > 0 else 0.0
         if not complete:
@@ -133,7 +145,6 @@ class FactorModel:
     def update(
         self, params: FactorizationParams, stats: FactorizationSums, context: Context
     ) -> Update[FactorizationParams]:
-        self.memory.accept()
         layer, p = params.layer, self.penalties
         B = np.vstack([layer.codebook, layer.bias - self.origin])
         W = np.vstack(layer.head())
@@ -143,7 +154,7 @@ class FactorModel:
         new_W, second = W, float(params.steps[1])
         if layer.classifier is not None:
             new_W, second = self.head.step(
-                W, self._evidence(stats), p.gamma, p.nonneg_classifier, second
+                W, _evidence(layer, stats, context), p.gamma, p.nonneg_classifier, second
             )
         if new_B is B and new_W is W:
             return Update(params)  # nothing left to change
@@ -170,12 +181,6 @@ class FactorModel:
         if not events:
             return Update(params)
         return Update(replace(params, layer=layer), events, monotone=False)
-
-    def _evidence(self, stats: FactorizationSums) -> Evidence:
-        parts = self.memory.labelled_rows(stats.weight) if self.by_rows else None
-        if parts is not None:
-            return RowEvidence(parts, stats.truth)
-        return BoundEvidence(stats.known, stats.pull, stats.truth)
 
     def objective(self, params: FactorizationParams, stats: FactorizationSums) -> float:
         return -self._energy(params.layer, stats, stats.squares, stats.loss)
@@ -236,3 +241,10 @@ class FactorModel:
 
     def derivatives(self, params: FactorizationParams, stats: FactorizationSums) -> None:
         return None
+
+
+def _evidence(layer: Layer, stats: FactorizationSums, context: Context) -> Evidence:
+    """What is known of the codes of labelled rows: all of them, or sums."""
+    if context.rows is None:
+        return BoundEvidence(stats.known, stats.pull, stats.truth)
+    return RowEvidence(context.rows.map(partial(select_labelled, layer.n_codes)), stats.truth)

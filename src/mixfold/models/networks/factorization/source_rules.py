@@ -12,7 +12,7 @@ from mixfold.contracts import Array
 from mixfold.math.adaptive import GROWTH, HALVINGS, LONGEST
 from mixfold.math.softmax_regression import log_losses
 from mixfold.models.networks.factorization.codes import CodeProblem
-from mixfold.models.networks.factorization.memory import Remembered
+from mixfold.models.networks.factorization.remembered import KnownCodes
 
 # how far from the ends of their range codes begin: an entry at zero would stay there
 _INSIDE = 1e-3
@@ -28,7 +28,7 @@ class Asked:
     problem: CodeProblem
     centred: Array
     y: Array | None
-    known: Remembered | None
+    known: KnownCodes | None
     complete: bool
     first: bool
 

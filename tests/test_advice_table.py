@@ -1,0 +1,581 @@
+"""Remedies of messages, one row each: how to get the message, and how to do what it says.
+
+A row names a piece of the message as it stands in the source. The last test looks for messages of
+``src`` with a remedy (an imperative and a piece of code) that no row names: a new message needs a
+row. ``WITHOUT_ROW`` counts those of before, by module; a number may only fall.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+import mixfold as m
+from mixfold import distributions, metrics, processes
+from mixfold.cli import main
+from mixfold.engine.random import RowKeys, seed_from
+from mixfold.engine.sources import open_source
+from mixfold.estimators.mixtures.family_choice import make_family
+
+SRC = Path(m.__file__).parent
+RNG = np.random.default_rng(0)
+X = np.vstack([RNG.normal(0, 1, (40, 3)), RNG.normal(6, 1, (40, 3))])
+Y = np.repeat([0, 1], 40)
+T = X @ [[1.0, 0], [0, 1.0], [1.0, -1.0]] + 0.1 * RNG.normal(size=(80, 2))
+HOLED = np.where(RNG.random(X.shape) < 0.05, np.nan, X)
+HOLED[0, 0], HOLED[0, 1] = np.nan, 0.0
+COUNTS = RNG.poisson(3, (80, 3)).astype(float)
+WEIGHT = np.r_[2.0, np.ones(79)]
+POSITIVE = np.abs(X) + 0.1
+Call = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """``piece`` of a message, a call that ends in it, and calls that do what it says."""
+
+    piece: str
+    provoke: Call
+    follow: tuple[Call, ...]
+
+
+def row(piece: str, provoke: Call, *follow: Call) -> Row:
+    return Row(piece, provoke, follow)
+
+
+def fit(name: str, *args: Any, rows: Any = X, y: Any = None, **settings: Any) -> Call:
+    """A call that fits an estimator."""
+    weight = settings.pop("sample_weight", None)
+    given = {} if weight is None else {"sample_weight": weight}
+    return lambda: getattr(m, name)(*args, **settings).fit(rows, y, **given)
+
+
+def chain(**settings: Any) -> dict[str, Any]:
+    """A sampler that ends soon."""
+    return {"n_components": 2, "n_draws": 20, "burn_in": 20, "n_chains": 2, "random_state": 0,
+            **settings}  # fmt: skip
+
+
+def small(**settings: Any) -> dict[str, Any]:
+    return {"hidden": (4, 2), "max_epochs": 1, "random_state": 0, **settings}
+
+
+def factorise(**settings: Any) -> dict[str, Any]:
+    return {"n_components": 2, "random_state": 0, "tol": 1e-2, **settings}
+
+
+def table_of_latents(name: str, y: Any = None) -> Any:
+    model = getattr(m, name)(2, 1, random_state=0).fit(X, y)
+    return model.set_output(transform="pandas")
+
+
+def then(model: Any, ask: Callable[[Any], Any]) -> Any:
+    return ask(model)
+
+
+def positive(**settings: Any) -> Call:
+    return fit("MatrixFactorization", rows=POSITIVE, **factorise(**settings))
+
+
+def per_component(model: Any) -> Any:
+    return model.transform(X, per_component=True)
+
+
+def as_arrays(model: Any) -> Any:
+    return per_component(model.set_output(transform="default"))
+
+
+def risk(probabilities: Any, latents: Any) -> Any:
+    model = m.MixtureOfPPCA(2, 1, random_state=0).fit(X)
+    return metrics.reduction_risk(probabilities(model), latents(model), model.latent_covariances_)
+
+
+FACTORS = [
+    row("lower n_factors", fit("MixtureOfPPCA", 2, 4), fit("MixtureOfPPCA", 2, 2, random_state=0)),
+    row("n_factors or give more rows", fit("MixtureOfPPCA", 1, 3, rows=X[:3]),
+        fit("MixtureOfPPCA", 1, 1, rows=X[:3], noise_floor=1e-2),
+        fit("MixtureOfPPCA", 1, 3, rows=X, random_state=0)),
+    row("and n_features = {}; lower n_components", fit("PPCA", 4), fit("PPCA", 3)),
+    row("use 'bic', a share of the ", fit("PPCA", "mle", rows=HOLED),
+        fit("PPCA", "bic", rows=HOLED), fit("PPCA", 0.9, rows=HOLED), fit("PPCA", 2, rows=HOLED)),
+    row("use solver='auto' or 'em'", fit("PPCA", 2, solver="covariance", rows=HOLED),
+        fit("PPCA", 2, solver="auto", rows=HOLED), fit("PPCA", 2, solver="em", rows=HOLED)),
+    row("call set_output(transform='default') first",
+        lambda: per_component(table_of_latents("MixtureOfPPCA")),
+        lambda: as_arrays(table_of_latents("MixtureOfPPCA")),
+        lambda: as_arrays(table_of_latents("SupervisedMixtureOfPPCA", T))),
+]  # fmt: skip
+
+KERNELS = [
+    row("put them side by side, np.column_stack(",
+        lambda: m.KernelCCA(1).fit(X, (T[:, 0], T[:, 1])),
+        fit("KernelCCA", 1, y=np.column_stack((T[:, 0], T[:, 1])))),
+    row("Leave landmarks=None for a solver", fit("KernelPCA", 2, landmarks=10, solver="dense"),
+        fit("KernelPCA", 2, landmarks=None, solver="dense"),
+        fit("KernelPCA", 2, landmarks=10, solver="primal", random_state=0)),
+    row("give forgetting=1.0",
+        lambda: m.KernelPCA(2, forgetting=0.9).partial_fit(X).partial_fit(X),
+        lambda: m.KernelPCA(2, forgetting=1.0).partial_fit(X).partial_fit(X),
+        lambda: m.KernelPCA(2, landmarks=10, forgetting=0.9, random_state=0).partial_fit(X)),
+    row("choose solver='auto', or set ", fit("KernelCCA", 1, kernel="rbf", solver="primal", y=T),
+        fit("KernelCCA", 1, kernel="rbf", solver="auto", y=T),
+        fit("KernelCCA", 1, kernel="rbf", landmarks=10, y=T, random_state=0)),
+    row("use form='max', or a smaller beta", fit("MORP", 1, form="inverse", beta=1.0, y=T),
+        fit("MORP", 1, form="max", beta=1.0, y=T)),
+    row("use form='max', or a kernel with more features", fit("MORP", 1, form="inverse", beta=0.5,
+        y=RNG.normal(size=(80, 2))), fit("MORP", 1, form="max", beta=0.5, y=T)),
+    row("or (G + G.T) / 2",
+        fit("KernelPCA", 1, kernel="precomputed", rows=X @ X.T + np.eye(80, k=1)),
+        lambda: then(X @ X.T + np.eye(80, k=1),
+                     lambda G: m.KernelPCA(1, kernel="precomputed").fit((G + G.T) / 2))),
+    row("for example by mixfold.PPCA(n_components).fit(X).impute(X)",
+        fit("KernelPCA", 2, rows=HOLED),
+        lambda: m.KernelPCA(2).fit(m.PPCA(2).fit(HOLED).impute(HOLED))),
+    row("use output_kernel='linear'",
+        lambda: m.MORP(1, output_kernel="rbf").fit(X, np.where(np.arange(80)[:, None] % 2 ==
+                                                               [0, 1], np.nan, T)),
+        lambda: m.MORP(1, output_kernel="linear").fit(X, np.where(np.arange(80)[:, None] % 2 ==
+                                                                  [0, 1], np.nan, T))),
+    row("Use kernel=None for that",
+        lambda: m.SupervisedPPCA(1, kernel="rbf").fit(X, T).impute(HOLED),
+        lambda: m.SupervisedPPCA(1, kernel=None).fit(X, T).impute(HOLED)),
+]  # fmt: skip
+
+MIXTURES = [
+    row("Lower n_clusters or give more rows", fit("KMeans", 81),
+        fit("KMeans", 5, random_state=0)),
+    row("Repeat the row, or use inference='vb'",
+        lambda: m.Mixture("diag", **chain(inference="gibbs")).fit(X, sample_weight=WEIGHT),
+        lambda: m.Mixture("diag", 2, inference="vb", random_state=0).fit(X, sample_weight=WEIGHT)),
+    row("Set them on the object, and leave family_options out",
+        lambda: m.Mixture(family_of("poisson"), 2, family_options={"a": 1}).fit(COUNTS),
+        lambda: m.Mixture(family_of("poisson"), 2, random_state=0).fit(COUNTS)),
+    row("Leave it out, or use inference='vb' or prior='default'",
+        fit("Mixture", "diag", 2, batch_size=20), fit("Mixture", "diag", 2, random_state=0),
+        fit("Mixture", "diag", 2, batch_size=20, inference="vb", random_state=0),
+        fit("Mixture", "diag", 2, batch_size=20, prior="default", random_state=0)),
+    row("use inference='vb' for partial_fit",
+        lambda: m.Mixture("diag", **chain(inference="gibbs")).partial_fit(X),
+        lambda: m.Mixture("diag", 2, inference="vb", random_state=0).partial_fit(X)),
+    row("Raise burn_in and n_draws",
+        lambda: m.Mixture("diag", **chain(inference="gibbs", n_draws=4, burn_in=0)).fit(X),
+        lambda: m.Mixture("diag", **chain(inference="gibbs", n_draws=400, burn_in=200)).fit(X)),
+    row("Leave it out, or use 'vb'",
+        fit("Mixture", "diag", 2, prior="default", learn_prior=True),
+        fit("Mixture", "diag", 2, inference="vb", learn_prior=True, random_state=0),
+        fit("Mixture", "diag", 2, prior="default", random_state=0)),
+    row("use n_components >= 2 or leave learn_prior out",
+        fit("Mixture", "diag", 1, inference="vb", learn_prior=True),
+        fit("Mixture", "diag", 2, inference="vb", learn_prior=True, random_state=0),
+        fit("Mixture", "diag", 1, inference="vb", random_state=0)),
+    row("Use inference='gibbs', which draws the missing entries, or the family 'diag'",
+        lambda: m.Mixture("full", **chain(inference="collapsed")).fit(HOLED),
+        lambda: m.Mixture("full", **chain(inference="gibbs", n_draws=200)).fit(HOLED),
+        lambda: m.Mixture("diag", **chain(inference="collapsed", n_draws=100)).fit(HOLED)),
+    row("Lower {} or give more rows of positive weight",
+        fit("GaussianMixture", 90), fit("GaussianMixture", 2, random_state=0)),
+    row("Exchange them, or raise n_components of large",
+        lambda: m.bootstrap_lrt(m.GaussianMixture(2), m.GaussianMixture(1), X, n_bootstrap=2),
+        lambda: m.bootstrap_lrt(m.GaussianMixture(1), m.GaussianMixture(2), X, n_bootstrap=2,
+                                random_state=0)),
+    row("Use inference='em' or GaussianMixture, or compare bounds",
+        lambda: m.bootstrap_lrt(m.Mixture("diag", 1, inference="vb"), m.GaussianMixture(2), X),
+        lambda: m.bootstrap_lrt(m.Mixture("diag", 1), m.Mixture("diag", 2), X, n_bootstrap=2,
+                                random_state=0)),
+    row("use fit, or novelty=None",
+        lambda: m.MixtureClassifier(novelty=0.05).partial_fit(X, Y, classes=[0, 1]),
+        lambda: m.MixtureClassifier(novelty=None).partial_fit(X, Y, classes=[0, 1]),
+        lambda: m.MixtureClassifier(novelty=0.05).fit(X, Y)),
+    row("or increase max_iter, tol, or check",
+        fit("GaussianMixture", 2, max_iter=1, random_state=0, rows=X / 3),
+        fit("GaussianMixture", 2, max_iter=100, random_state=0, rows=X / 3),
+        fit("GaussianMixture", 2, max_iter=5, tol=10.0, random_state=0, rows=X / 3)),
+    row("(numpy.unique with return_inverse)",
+        fit("CategoricalMixture", 2, rows=np.c_[COUNTS[:, :1], np.arange(80) * 1e9]),
+        lambda: m.CategoricalMixture(2, random_state=0).fit(np.c_[
+            COUNTS[:, 0], np.unique(np.arange(80) // 8 * 1e9, return_inverse=True)[1]])),
+]  # fmt: skip
+
+SEARCH = [
+    row("leave out component_labels, or set test=None",
+        lambda: m.MixtureSearch(n_components=[1, 2], test=9).fit(
+            X, component_labels=np.full(80, -1)),
+        lambda: m.MixtureSearch(n_components=[1, 2], test=None, random_state=0).fit(
+            X, component_labels=np.full(80, -1))),
+    row("for 5 folds write cv=5",
+        lambda: m.MixtureSearch(n_components=[1, 2], criterion="held-out", cv=["a"]).fit(X),
+        lambda: m.MixtureSearch(n_components=[1, 2], criterion="held-out", cv=5,
+                                random_state=0).fit(X)),
+    row("use fewer folds, another share or more rows",
+        lambda: m.MixtureSearch(n_components=[1], criterion="held-out", cv=5).fit(X[:4]),
+        lambda: m.MixtureSearch(n_components=[1], criterion="held-out", cv=5,
+                                random_state=0).fit(X)),
+    row("or n_effective, the number of independent rows",
+        lambda: m.GaussianMixture(1).fit(X, sample_weight=np.full(80, 0.001)).bic(
+            X, np.full(80, 0.001)),
+        lambda: m.GaussianMixture(1).fit(X).bic(X)),
+]  # fmt: skip
+
+NETWORKS = [
+    row("fine_tune='up-down' or None",
+        fit("DeepBeliefNetwork", rows=X / 20 + 0.4, **small(fine_tune="discriminative",
+                                                           fine_tune_epochs=1)),
+        fit("DeepBeliefNetwork", rows=np.clip(X / 20 + 0.3, 0, 1), **small(fine_tune=None)),
+        fit("DeepBeliefNetwork", rows=np.clip(X / 20 + 0.3, 0, 1),
+            **small(fine_tune="up-down", fine_tune_epochs=1))),
+    row("set link='tanh', or one size", fit("DeepFactorNetwork", **small(
+            link="identity", fine_tune=None, hidden=(2, 1))),
+        fit("DeepFactorNetwork", **small(link="tanh", fine_tune=None, hidden=(2, 1))),
+        fit("DeepFactorNetwork", **small(link="identity", fine_tune=None, hidden=(2,)))),
+    row("set link='saturating' or 'logistic', or nonneg_sources=True",
+        positive(nonneg_codebook=True),
+        positive(nonneg_codebook=True, link="saturating"),
+        positive(nonneg_codebook=True, link="logistic"),
+        positive(nonneg_codebook=True, nonneg_sources=True)),
+    row("solver='multiplicative' keeps signs: it needs",
+        fit("MatrixFactorization", rows=POSITIVE, **factorise(solver="multiplicative")),
+        fit("MatrixFactorization", rows=POSITIVE, **factorise(
+            solver="multiplicative", nonneg_codebook=True, link="saturating")),
+        fit("MatrixFactorization", rows=POSITIVE, **factorise(solver="proximal"))),
+    row("solver='multiplicative' keeps signs: with y",
+        fit("MatrixFactorization", rows=POSITIVE, y=Y, **factorise(
+            solver="multiplicative", nonneg_codebook=True, nonneg_sources=True)),
+        fit("MatrixFactorization", rows=POSITIVE, y=Y, **factorise(
+            solver="multiplicative", nonneg_codebook=True, nonneg_sources=True,
+            nonneg_classifier=True)),
+        fit("MatrixFactorization", rows=POSITIVE, y=Y, **factorise(
+            solver="multiplicative", nonneg_codebook=True, nonneg_sources=True,
+            supervised="after")),
+        fit("MatrixFactorization", rows=POSITIVE, y=Y, **factorise(
+            solver="proximal", nonneg_codebook=True, nonneg_sources=True))),
+    row("set supervised='auto' to learn without",
+        fit("MatrixFactorization", **factorise(supervised=True)),
+        fit("MatrixFactorization", **factorise(supervised="auto"))),
+    row("or set visible='gaussian'", fit("RBM", 2, max_epochs=1, rows=POSITIVE),
+        fit("RBM", 2, max_epochs=1, rows=POSITIVE / POSITIVE.max(), random_state=0),
+        fit("RBM", 2, max_epochs=1, rows=POSITIVE, visible="gaussian", random_state=0)),
+    row("use method='ais'",
+        lambda: wide_rbm().log_partition(method="exact"),
+        lambda: wide_rbm().log_partition(method="ais")),
+    row("fill the gaps first, by mixfold.PPCA(...).fit(X).impute(X) say",
+        fit("RBM", 2, rows=HOLED, visible="gaussian"),
+        lambda: m.RBM(2, visible="gaussian", max_epochs=1, random_state=0).fit(
+            m.PPCA(2).fit(HOLED).impute(HOLED))),
+]  # fmt: skip
+
+OUTPUTS = [
+    row("use solver='em'",
+        lambda: m.SupervisedPPCA(1, solver="profile").fit(X, np.where(T > 5, np.nan, T)),
+        lambda: m.SupervisedPPCA(1, solver="em", random_state=0).fit(
+            X, np.where(T > 5, np.nan, T))),
+    row("use solver='auto' or ", fit("SupervisedPPCA", 1, solver="profile", rows=HOLED, y=T),
+        fit("SupervisedPPCA", 1, solver="auto", rows=HOLED, y=T, random_state=0),
+        fit("SupervisedPPCA", 1, solver="em", rows=HOLED, y=T, random_state=0)),
+    row("Set label_solver='em'",
+        fit("MixtureOfFactorModels", 2, 1, label_solver="gradient", tradeoff=2.0, y=Y),
+        fit("MixtureOfFactorModels", 2, 1, label_solver="em", tradeoff=2.0, y=Y, random_state=0)),
+    row("for classes set task='classification'",
+        fit("SupervisedPPCA", 1, task="regression", y=np.array(["a", "b"])[Y]),
+        fit("SupervisedPPCA", 1, task="classification", y=np.array(["a", "b"])[Y])),
+    row("write them all as text, y.astype(str)",
+        fit("MixtureClassifier", y=np.array([0, "b"] * 40, dtype=object)),
+        fit("MixtureClassifier", y=np.array([0, "b"] * 40, dtype=object).astype(str))),
+]  # fmt: skip
+
+DATA = [
+    row("Convert it with np.asarray(X)", lambda: open_source(np.matrix(X)),
+        fit("GaussianMixture", rows=np.asarray(np.matrix(X)))),
+    row("(X.astype(float)) or encode", fit("GaussianMixture", rows=X.astype(str)),
+        fit("GaussianMixture", rows=X.astype(str).astype(float))),
+    row("give a frame with X.to_frame()", fit("GaussianMixture", rows=pl.Series("a", X[:, 0])),
+        fit("GaussianMixture", rows=pl.Series("a", X[:, 0]).to_frame())),
+    row("Give X.collect(), or the path", fit("GaussianMixture", rows=pl.DataFrame(X).lazy()),
+        fit("GaussianMixture", rows=pl.DataFrame(X).lazy().collect())),
+    row("Use seed_from(random_state) to turn", lambda: RowKeys(np.random.default_rng(0)),
+        lambda: RowKeys(seed_from(np.random.default_rng(0)))),
+    row("from numpy.lib.recfunctions import structured_to_unstructured",
+        lambda: m.GaussianMixture(1).fit(records()),
+        lambda: m.GaussianMixture(1).fit(as_columns(records()))),
+]  # fmt: skip
+
+NUMBERS = [
+    row("For a diagonal, pass numpy.diag(variances)",
+        lambda: distributions.SquashedNormal([0.0, 0.0], [1.0, 2.0], [1.0, 1.0]),
+        lambda: distributions.SquashedNormal([0.0, 0.0], np.diag([1.0, 2.0]), [1.0, 1.0])),
+    row('another bias, or kind="squashed"',
+        lambda: distributions.SquashedNormal(0.0, 1.0, 0.0, 1.0, 0, kind="truncated"),
+        lambda: distributions.SquashedNormal(0.0, 1.0, 0.0, 1.0, 1, kind="truncated"),
+        lambda: distributions.SquashedNormal(0.0, 1.0, 0.0, -1.0, 0, kind="truncated"),
+        lambda: distributions.SquashedNormal(0.0, 1.0, 0.0, 1.0, 0, kind="squashed")),
+    row(".toarray()",
+        lambda: metrics.signal_to_error_ratio(sparse.csr_array(X), X + 1),
+        lambda: metrics.signal_to_error_ratio(sparse.csr_array(X).toarray(), X + 1)),
+    row("Pass predict_proba(X), or log=True",
+        lambda: risk(lambda e: np.log(e.predict_proba(X)), per_component),
+        lambda: risk(lambda e: e.predict_proba(X), per_component)),
+    row("Pass what predict_proba or predict_log_proba returns",
+        lambda: risk(lambda e: e.predict_proba(X) / 2, per_component),
+        lambda: risk(lambda e: e.predict_proba(X), per_component)),
+    row("Pass transform(X, per_component=True)",
+        lambda: risk(lambda e: e.predict_proba(X), lambda e: e.transform(X)[:, None]),
+        lambda: risk(lambda e: e.predict_proba(X), per_component)),
+    row("Pass predict_log_proba(X), or log=False",
+        lambda: metrics.clustering_risk(np.full((4, 2), 0.5), log=True),
+        lambda: metrics.clustering_risk(np.log(np.full((4, 2), 0.5)), log=True),
+        lambda: metrics.clustering_risk(np.full((4, 2), 0.5), log=False)),
+    row("Use polya_urn, which makes only the atoms",
+        lambda: processes.stick_breaking(5, 1e9, lambda n, rng: rng.normal(size=n), 0),
+        lambda: processes.polya_urn(5, 1e9, lambda n, rng: rng.normal(size=n), 0)),
+]  # fmt: skip
+
+
+def family_of(name: str) -> Any:
+    """The object of a family."""
+    return make_family(name, {}, None, 3)
+
+
+def wide_rbm() -> Any:
+    bits = RNG.random((30, 40)) < 0.5
+    return m.RBM(30, max_epochs=1, random_state=0).fit(bits.astype(float))
+
+
+def as_columns(X: Any) -> Any:
+    from numpy.lib.recfunctions import structured_to_unstructured
+
+    return structured_to_unstructured(X)
+
+
+def records() -> Any:
+    return np.array([tuple(v) for v in X], dtype=[("a", float), ("b", float), ("c", float)])
+
+
+ROWS = [*FACTORS, *KERNELS, *MIXTURES, *SEARCH, *NETWORKS, *OUTPUTS, *DATA, *NUMBERS]
+
+
+def told_by(call: Call) -> str:
+    """The message of an error, or those of warnings."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            call()
+        except Exception as error:
+            return f"{error} {error.__cause__}"
+    return " ".join(str(w.message) for w in caught)
+
+
+def as_pattern(piece: str) -> str:
+    """A piece of the source as a pattern of what is printed."""
+    return ".*?".join(re.escape(part) for part in piece.split("{}"))
+
+
+@pytest.mark.parametrize("advice", ROWS, ids=[r.piece[:50] for r in ROWS])
+def test_a_remedy_works(advice: Row) -> None:
+    said = told_by(advice.provoke)
+    assert re.search(as_pattern(advice.piece), said, re.DOTALL), said
+    for call in advice.follow:
+        with warnings.catch_warnings():  # few steps are enough here
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            call()
+
+
+# ------------------------------------------------ in a terminal
+
+
+@dataclass(frozen=True)
+class Line:
+    """``piece`` of a message, what is typed to get it, and what is typed then.
+
+    Names in braces are files: a table, models, texts, folders.
+    """
+
+    piece: str
+    typed: str
+    follow: tuple[str, ...]
+
+
+def line(piece: str, typed: str, *follow: str) -> Line:
+    return Line(piece, typed, follow)
+
+
+LINES = [
+    line("{} has its own family; use --model mixture", "fit {csv} -k 2 --family poisson "
+         "--model gaussian-mixture --out {out}",
+         "fit {counts} -k 2 --family poisson --model mixture --out {out}"),
+    line("{} is also given with {}; keep one", "fit {csv} -k 2 --set n_components=3 --out {out}",
+         "fit {csv} -k 2 --out {out}", "fit {csv} --set n_components=2 --out {out}"),
+    line("write name=value, for example covariance_type=diag",
+         "fit {csv} -k 2 --set diag --out {out}",
+         "fit {csv} -k 2 --set covariance_type=diag --out {out}"),
+    line("give the units of each layer with --layers",
+         "fit {unit} --model deep-belief-network -k 2 --out {out}",
+         "fit {unit} --model deep-belief-network --layers 3,2 --set max_epochs=1 "
+         "--set fine_tune_epochs=1 --out {out}"),
+    line("a page ends in .html; got {}. Write --out {}",
+         "report {model} {csv} --out {folder}/p.txt",
+         "report {model} {csv} --out {folder}/p.html"),
+    line("leave --columns out", "report {model} {csv} --target kind --columns a,b --out "
+         "{folder}/p.html", "report {model} {csv} --target kind --out {folder}/p.html"),
+    line("--set covariance_type=diag, or use --model mixture-of-ppca --factors 2",
+         "fit {wide} -k 2 --out {out}",
+         "fit {wide} -k 2 --set covariance_type=diag --out {out}",
+         "fit {wide} -k 2 --model mixture-of-ppca --factors 2 --out {out}"),
+    line("gives {} columns; the model was fitted to {}. Choose as many with --columns",
+         "score {unnamed} {csv}", "score {unnamed} {csv} --columns a,b"),
+    line("{} is given with {}", "select {csv} --set n_components=1,2",
+         "select {csv} -k 1:2"),
+    line("write name=value,value with a value between commas",
+         "select {csv} -k 1:2 --set covariance_type=diag,,full",
+         "select {csv} -k 1:2 --set covariance_type=diag,full"),
+    line("executor={} is no cluster; leave one of both out",
+         "fit {csv} -k 2 --set executor=threads --scheduler tcp://127.0.0.1:1 --out {out}",
+         "fit {csv} -k 2 --set executor=threads --out {out}"),
+    line("{} has {}; leave the option out",
+         "transform {factors} {csv} --per-component --out {rows}",
+         "transform {factors} {csv} --out {rows}"),
+    line("is written anyway, by the model; leave it out",
+         "predict {model} {named} --keep component --out {rows}",
+         "predict {model} {named} --out {rows}"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Tables and models, by the names that lines have for them."""
+    folder = tmp_path_factory.mktemp("advice")
+    table = pd.DataFrame(X[:, :2], columns=["a", "b"])
+    found = {
+        name: folder / f"{name}.csv" for name in ("csv", "named", "counts", "unit", "wide", "rows")
+    }
+    table.assign(kind=Y).to_csv(found["csv"], index=False)
+    table.assign(component=Y, label=Y).to_csv(found["named"], index=False)
+    pd.DataFrame(COUNTS.astype(int), columns=list("abc")).to_csv(found["counts"], index=False)
+    (table - table.min()).div(np.ptp(X[:, :2], axis=0)).to_csv(found["unit"], index=False)
+    wide = np.round(RNG.normal(size=(30, 2100)), 2)
+    pd.DataFrame(wide).add_prefix("v").to_csv(found["wide"], index=False)
+    found |= {name: folder / f"{name}.mixfold" for name in ("model", "unnamed", "factors", "out")}
+    m.GaussianMixture(2, random_state=0).fit(table).save(found["model"])
+    m.GaussianMixture(2, random_state=0).fit(X[:, :2]).save(found["unnamed"])
+    m.PPCA(1).fit(table).save(found["factors"])
+    return {**found, "folder": folder}
+
+
+def type_line(text: str, files: dict[str, Path], capsys: Any) -> tuple[int, str]:
+    """Exit code, and what is written to the terminal in one line."""
+    capsys.readouterr()
+    words = [word.format(**files) for word in text.split()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises(SystemExit) as end:
+            main(words)
+    said = capsys.readouterr()
+    written = re.sub(r"[│╭╮╰╯─]", " ", said.err + said.out)
+    return int(end.value.code or 0), " ".join(written.split())
+
+
+@pytest.mark.parametrize("advice", LINES, ids=[r.piece[:50] for r in LINES])
+def test_what_a_terminal_says_can_be_typed(
+    advice: Line, files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, said = type_line(advice.typed, files, capsys)
+    assert code != 0 and re.search(as_pattern(advice.piece), said), said
+    for typed in advice.follow:
+        code, said = type_line(typed, files, capsys)
+        assert code == 0, said
+
+
+# ------------------------------------------------ messages without a row
+
+IMPERATIVE = re.compile(
+    r"\b(use|give|try|set|pass|see|choose|fit|fill|raise|increase|lower|divide|leave|replace|call|"
+    r"drop|convert|add|make|put|take|write)\b",
+    re.IGNORECASE,
+)
+# a setting, a call, an option, a name with underscores
+CODE = re.compile(r"\b[a-z_]+=['\"\w{(\[]|\bpip install|\w\.\w+\(|--[a-z]|\b[a-z]+_[a-z_]+\b")
+WITHOUT_ROW: dict[str, int] = {
+    "cli/candidates.py": 2,
+    "cli/cluster.py": 1,
+    "cli/corpus.py": 1,
+    "cli/drawing.py": 1,
+    "cli/keep.py": 1,
+    "cli/project.py": 1,
+    "cli/texts.py": 1,
+    "contracts.py": 1,
+    "engine/sources/array.py": 1,
+    "engine/sources/dask.py": 1,
+    "engine/sources/delimited.py": 1,
+    "engine/sources/partitions.py": 1,
+    "engine/sources/passthrough_columns.py": 1,
+    "estimators/factors/factor_analysis.py": 1,
+    "estimators/factors/ppca.py": 1,
+    "estimators/kernels/kernel_fits.py": 1,
+    "estimators/kernels/kernel_pca.py": 1,
+    "estimators/mixtures/family_choice.py": 2,
+    "estimators/mixtures/iterates.py": 1,
+    "estimators/networks/deep_factor_network.py": 1,
+    "estimators/outputs/supervised_ppca.py": 1,
+    "estimators/search/mixture_search.py": 2,
+    "estimators/search/rows.py": 1,
+    "families/exponential/categorical.py": 3,
+    "families/factor/family.py": 1,
+    "families/projection/bayes.py": 1,
+    "models/kernels/views/rows.py": 1,
+    "models/kernels/views/thin_svd.py": 1,
+    "models/mixtures/bayes_mixture.py": 1,
+    "models/mixtures/collapsed.py": 1,
+    "models/mixtures/mlit/model.py": 1,
+    "models/mixtures/partition_priors.py": 1,
+    "models/mixtures/urns/__init__.py": 1,
+    "models/mixtures/urns/urn.py": 1,
+}
+
+
+def messages(file: Path) -> Iterator[str]:
+    """The texts of ``raise`` and of calls whose name has ``warn``; {} stands for what is put in."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        warns = isinstance(node, ast.Call) and "warn" in ast.unparse(node.func)
+        if not warns and not (isinstance(node, ast.Raise) and node.exc is not None):
+            continue
+        yield "".join(
+            "{}" if isinstance(part, ast.FormattedValue) else str(part.value)
+            for part in ast.walk(node)
+            if isinstance(part, ast.FormattedValue)
+            or (isinstance(part, ast.Constant) and isinstance(part.value, str))
+        )
+
+
+def has_remedy(message: str) -> bool:
+    """Whether a sentence, or a part of one, tells what to do, with a piece of code."""
+    parts = re.split(r"(?<=[;:.]) ", message)
+    return any(IMPERATIVE.search(part) and CODE.search(part) for part in parts)
+
+
+def test_a_new_remedy_needs_a_row() -> None:
+    without: Counter[str] = Counter()
+    known = [advice.piece for advice in [*ROWS, *LINES]]
+    for file in sorted(SRC.rglob("*.py")):
+        for message in messages(file):
+            if has_remedy(message) and not any(piece in message for piece in known):
+                without[file.relative_to(SRC).as_posix()] += 1
+    assert dict(without) == WITHOUT_ROW, (
+        "a message with a remedy needs a row in this table; if there is one now, count fewer"
+    )
+
+
+def test_every_row_is_about_a_message_that_exists() -> None:
+    texts = [message for file in SRC.rglob("*.py") for message in messages(file)]
+    lost = [r.piece for r in [*ROWS, *LINES] if not any(r.piece in text for text in texts)]
+    assert not lost
