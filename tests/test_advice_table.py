@@ -295,9 +295,13 @@ OUTPUTS = [
         fit("MixtureClassifier", y=np.array([0, "b"] * 40, dtype=object).astype(str))),
 ]  # fmt: skip
 
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", PendingDeprecationWarning)  # that is what the row is about
+    MATRIX = np.matrix(X)
+
 DATA = [
-    row("Convert it with np.asarray(X)", lambda: open_source(np.matrix(X)),
-        fit("GaussianMixture", rows=np.asarray(np.matrix(X)))),
+    row("Convert it with np.asarray(X)", lambda: open_source(MATRIX),
+        fit("GaussianMixture", rows=np.asarray(MATRIX))),
     row("(X.astype(float)) or encode", fit("GaussianMixture", rows=X.astype(str)),
         fit("GaussianMixture", rows=X.astype(str).astype(float))),
     row("give a frame with X.to_frame()", fit("GaussianMixture", rows=pl.Series("a", X[:, 0])),

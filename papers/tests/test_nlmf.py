@@ -68,7 +68,7 @@ def test_the_softmax_of_pixels_is_near_its_optimum(
 
     def cost(model: nlmf.PixelSoftmax) -> float:
         rows = LabelledRows(X, np.searchsorted(model.classes_, y), np.ones(len(X)))
-        value, _ = value_and_gradient(model.coefficients, [rows])
+        value, _ = value_and_gradient(model.coefficients, rows)
         return value + l1_penalty(model.coefficients, model.gamma)
 
     found = nlmf.PixelSoftmax(1.0).fit(X, y)

@@ -187,7 +187,7 @@ class MixtureEstimator(DensityEstimator):
         other._copy_fit(self)
         return other
 
-    def _condition(self, known: Array, values: Array) -> Any:
+    def _condition(self, known: Array, values: Array) -> Self:
         """An estimator of the other columns with their parameters, given values of the known."""
         other = self._for_columns(np.setdiff1d(np.arange(self.n_features_in_), known))
         model, params = self._model(self.n_features_in_).plug_in(self._params)

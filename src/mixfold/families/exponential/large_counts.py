@@ -1,4 +1,4 @@
-"""Draws of counts of any size: beyond what integers hold they are normal to all digits of floats."""
+"""Draws of counts of any size: beyond what integers hold they are normal to all digits."""
 
 from __future__ import annotations
 

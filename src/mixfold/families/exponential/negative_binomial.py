@@ -470,10 +470,9 @@ class NegativeBinomial(ConjugateLinearFamily):
         tiny = np.finfo(float).tiny
         information = count * m * share
         if not self.learned:
-            zero = np.zeros_like(m)
-            return np.concatenate([by_mean, zero], axis=1), np.concatenate(
-                [information, np.full_like(m, tiny)], axis=1
-            )
+            # a dispersion that is known has no slope; any information keeps it where it is
+            fixed = np.concatenate([by_mean, np.zeros_like(m)], axis=1)
+            return fixed, np.concatenate([information, np.ones_like(m)], axis=1)
         assert isinstance(moments, DispersionMoments)
         by_r = surprise * (1 - share) + count * r * log1p_residual(m / r) - moments.excess
         # r that is at an end has nowhere to go

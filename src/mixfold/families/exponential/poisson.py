@@ -10,8 +10,8 @@ from scipy.sparse import issparse
 from scipy.stats import poisson
 
 from mixfold.contracts import Array, Block, record
-from mixfold.families.exponential.large_counts import draw_poisson
 from mixfold.families.exponential.conjugate_priors import GAMMA, LEAST_SHARE, Law
+from mixfold.families.exponential.large_counts import draw_poisson
 from mixfold.families.exponential.pair import PairFamily, times
 from mixfold.families.exponential.support import per_column, require_positive
 from mixfold.math.log_factorials import log_factorial_sums, log_factorials
