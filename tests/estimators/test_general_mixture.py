@@ -363,10 +363,10 @@ def test_ctrl_c_in_a_later_chain_keeps_the_earlier_ones(monkeypatch: pytest.Monk
     mixture = _mixture("poisson", inference="gibbs", **SHORT)
     whole = chains.sample_chain
 
-    def interrupted(task: Any, start: Any, sweeps: Any, number: int, *rest: Any) -> Any:
+    def interrupted(task: Any, start: Any, sweeps: Any, number: int, *more: Any) -> Any:
         if number == 1:
             raise KeyboardInterrupt
-        return whole(task, start, sweeps, number, *rest)
+        return whole(task, start, sweeps, number, *more)
 
     monkeypatch.setattr(chains, "sample_chain", interrupted)
     try:

@@ -16,6 +16,7 @@ import numpy as np
 from mixfold.contracts import Array, Context, record
 from mixfold.engine.budget import NEVER, Deadline
 from mixfold.engine.random import RowKeys
+from mixfold.engine.stacked import stack_records, unstack_records
 from mixfold.engine.state import Task
 
 # apart from the streams of the pilot and of imputation
@@ -86,30 +87,49 @@ class ChainSoFar:
 @record
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """Where a fit by sampling stands: the chains that are done, and the one under way."""
+    """Where a fit by sampling stands, as a checkpoint holds it: chains that are done, and the next.
+
+    Parameters of draws are stacked, labels and traces of the chain under way are one array each: a
+    file names each of its arrays, and thousands of draws are too many names.
+    """
 
     seed: int
     chains: tuple[Chain, ...] = ()
     under_way: ChainSoFar | None = None
     reason: str = ""
 
-    def pack(self) -> Sampled:
-        """As a file holds it: one array of traces."""
-        if self.under_way is None or not self.under_way.traces:
-            return self
-        traces = (np.stack(self.under_way.traces),)
-        return replace(self, under_way=replace(self.under_way, traces=traces))
 
-    def unpack(self) -> Sampled:
-        if self.under_way is None or not self.under_way.traces:
-            return self
-        traces = tuple(self.under_way.traces[0])
-        return replace(self, under_way=replace(self.under_way, traces=traces))
+def pack_chain(chain: Chain) -> Chain:
+    """A chain that is done, as a checkpoint holds it."""
+    return replace(chain, params=stack_records(chain.params))
+
+
+def unpack_chain(stored: Chain) -> Chain:
+    return replace(stored, params=unstack_records(stored.params))
+
+
+def pack_under_way(now: ChainSoFar) -> ChainSoFar:
+    """A chain under way, as a checkpoint holds it."""
+    return replace(
+        now,
+        params=stack_records(now.params),
+        labels=(np.stack(now.labels),) if now.labels else (),
+        traces=(np.stack(now.traces),) if now.traces else (),
+    )
+
+
+def unpack_under_way(stored: ChainSoFar) -> ChainSoFar:
+    return replace(
+        stored,
+        params=unstack_records(stored.params),
+        labels=tuple(stored.labels[0]) if stored.labels else (),
+        traces=tuple(stored.traces[0]) if stored.traces else (),
+    )
 
 
 Watcher = Callable[[int, int, Array], None]
-# told where a chain stands, after each sweep
-Keeper = Callable[[ChainSoFar], None]
+# told after each sweep how to get where the chain then stood, at any later time
+Keeper = Callable[[Callable[[], ChainSoFar]], None]
 # a sweep of a number, and whether it is kept: parameters and labels (None if it is not), trace
 Step = Callable[[int, bool], tuple[Any, Array | None, Array]]
 
@@ -144,7 +164,9 @@ def run_chain(
             if watch is not None:
                 watch(number, sweep, trace)
             if keeper is not None and not late:
-                keeper(ChainSoFar(tuple(kept), tuple(labels), tuple(traces), sweep + 1, params))
+                # lists are copied when that is asked for: after each sweep it would take n^2 time
+                sizes = (len(kept), len(labels), len(traces))
+                keeper(partial(_so_far, kept, labels, traces, sizes, sweep + 1, params))
         except KeyboardInterrupt:
             if not kept:
                 raise
@@ -155,6 +177,19 @@ def run_chain(
             reason = "time_budget"
             break
     return Chain(tuple(kept), np.stack(labels), np.stack(traces), reason, n_sweeps)
+
+
+def _so_far(
+    kept: list[Any],
+    labels: list[Array],
+    traces: list[Array],
+    sizes: tuple[int, int, int],
+    n_sweeps: int,
+    point: Any,
+) -> ChainSoFar:
+    """What the lists held when they had these sizes; they only grow."""
+    a, b, c = sizes
+    return ChainSoFar(tuple(kept[:a]), tuple(labels[:b]), tuple(traces[:c]), n_sweeps, point)
 
 
 def sample_chain(

@@ -23,6 +23,8 @@ KIND = "checkpoint"
 _NOT_OF_THE_FILE = (OSError, MemoryError, ClusterError, store.ModelFileError)
 # at most this share of the time goes into writing
 _SHARE = 0.05
+# and this many seconds lie between two writes
+_LEAST_SECONDS = 0.5
 
 
 class Standing(Protocol):
@@ -80,7 +82,10 @@ class Checkpoint:
         self._next = 0.0
 
     def read(self) -> Any:
-        """The state in the file, None if there is no file."""
+        """The state in the file, None if there is no file.
+
+        What a fit that was killed while it wrote has left beside the file is removed.
+        """
         if not self._looked:
             self._looked = True
             self._saved = self._read()
@@ -92,6 +97,7 @@ class Checkpoint:
         return otherwise if saved is None else int(saved.seed)
 
     def _read(self) -> Any:
+        store.remove_leftovers(self.path)
         if not self.path.exists():
             return None
         tree = store.read(self.path, KIND)
@@ -146,7 +152,7 @@ class Checkpoint:
         tree = {"settings": self.settings, "data": self._data, "progressed": stored}
         store.write(self.path, KIND, tree)
         now = time.monotonic()
-        self._next = now + max(0.5, (now - began) / _SHARE)
+        self._next = now + max(_LEAST_SECONDS, (now - began) / _SHARE)
 
     def finish(self, progressed: Standing) -> None:
         """Remove the file of a fit that ended by itself."""

@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from mixfold.catalogue import ENTRIES
-from mixfold.store.atomic import ModelWriteError, replace_file
+from mixfold.store.atomic import ModelWriteError, remove_leftovers, replace_file
 from mixfold.store.container import (
     FOREIGN,
     FORMAT_VERSION,
@@ -30,6 +30,7 @@ __all__ = [
     "describe",
     "load",
     "read",
+    "remove_leftovers",
     "write",
 ]
 

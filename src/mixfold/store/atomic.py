@@ -5,9 +5,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 import stat
 from pathlib import Path
+
+
+_RANDOM_BYTES = 6
 
 
 class ModelWriteError(OSError):
@@ -29,7 +33,7 @@ def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
         If anything goes wrong; no temporary file is left and an existing file is unchanged.
     """
     target = Path(os.path.realpath(path))
-    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.tmp")
+    temporary = target.with_name(f"{_stem(target)}{secrets.token_hex(_RANDOM_BYTES)}.tmp")
     try:
         mode = _mode_of_existing(target)
         try:
@@ -42,6 +46,24 @@ def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
     except OSError as error:
         raise _write_error(error, path, len(content)) from error
     _flush_folder(target.parent)
+
+
+def remove_leftovers(path: str | os.PathLike[str]) -> None:
+    """Remove what writers of ``path`` that were killed have left beside it.
+
+    Only for a file that one process at a time writes: another one's write under way fails.
+    """
+    target = Path(os.path.realpath(path))
+    ours = re.compile(rf"{re.escape(_stem(target))}[0-9a-f]{{{2 * _RANDOM_BYTES}}}\.tmp")
+    with contextlib.suppress(OSError):
+        for name in os.listdir(target.parent):
+            if ours.fullmatch(name):
+                (target.parent / name).unlink(missing_ok=True)
+
+
+def _stem(target: Path) -> str:
+    """How the names of temporary files of a target begin."""
+    return f".{target.name[:200]}."
 
 
 def _mode_of_existing(target: Path) -> int | None:

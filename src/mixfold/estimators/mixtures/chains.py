@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -10,8 +11,19 @@ import numpy as np
 
 from mixfold.contracts import Array, Block, Context, Executor, Source
 from mixfold.engine.budget import Deadline
-from mixfold.engine.chain import Chain, ChainSoFar, Sampled, Sweeps, sample_chain
-from mixfold.engine.checkpoints import Checkpoint
+from mixfold.engine.chain import (
+    Chain,
+    ChainSoFar,
+    Sampled,
+    Sweeps,
+    Watcher,
+    pack_chain,
+    pack_under_way,
+    sample_chain,
+    unpack_chain,
+    unpack_under_way,
+)
+from mixfold.engine.checkpoints import Checkpoint, going_on
 from mixfold.engine.progress import Progress
 from mixfold.engine.random import RowKeys
 from mixfold.engine.state import Task
@@ -70,63 +82,105 @@ def run_chains(
     share = None if time_budget is None else time_budget / n_chains
     label_bytes = 2 * task.pilot.total_rows * sweeps.n_draws * n_chains
     stride = max(1, -(-label_bytes // LABEL_BYTES))
-    stood = _read_standing(checkpoint, task)
-    chains, begun = list(stood.chains), stood.under_way
-    with Progress(*verbose) as progress:
+    saved = _read_saved(checkpoint, task)
+    with Progress(*verbose) as progress, going_on(checkpoint, saved):
+        stored = saved or Sampled(task.seed)
+        chains, begun = [unpack_chain(chain) for chain in stored.chains], stored.under_way
         for number in range(len(chains), n_chains):
             watch = partial(_show_sweep, progress, sweeps.n_sweeps, 100 * verbose[1])
             plan = replace(sweeps, label_stride=stride, deadline=Deadline.after(share))
-            keeper = _Keeper(checkpoint, Sampled(task.seed, tuple(chains), begun))
+            keeper = _Keeper(checkpoint, task.seed, stored.chains, begun)
             try:
                 if collapsed:
                     chain = run_collapsed_chain(task, plan, number, watch, process=process)
                 else:
-                    rng = np.random.default_rng([task.seed % 2**63, number, 4])
-                    start = task.model.initialise(task.pilot, rng, number)
-                    chain = sample_chain(task, start, plan, number, watch, keeper.offer, begun)
+                    chain = _sample(task, plan, number, watch, keeper, begun)
                 chains.append(chain)
             except KeyboardInterrupt:
+                keeper.write()
                 if not chains:  # nothing was drawn yet
                     raise
                 chains[-1] = replace(chains[-1], reason="interrupted")
-            if chains[-1].reason != "done":
-                keeper.write()
-                checkpoint = None  # what comes now is not gone on with
-            begun = None
-            if checkpoint is not None and number + 1 < n_chains:
-                checkpoint.offer(Sampled(task.seed, tuple(chains)))
-            if chains[-1].reason == "interrupted":
                 break
-    if checkpoint is not None:
-        checkpoint.finish(Sampled(task.seed))
+            begun = None
+            if chain.reason != "done":
+                keeper.write()
+                checkpoint = None  # a fit that goes on does so from there
+            if chain.reason == "interrupted":
+                break
+            if checkpoint is not None:
+                stored = replace(stored, chains=(*stored.chains, pack_chain(chain)), under_way=None)
+                checkpoint.offer(stored)
+    if checkpoint is not None and chains[-1].reason == "done":
+        checkpoint.finish(stored)
     return chains
 
 
+def _sample(
+    task: Task, plan: Sweeps, number: int, watch: Watcher, keeper: _Keeper, begun: ChainSoFar | None
+) -> Chain:
+    """A blocked chain, from its beginning or from where it was."""
+    rng = np.random.default_rng([task.seed % 2**63, number, 4])
+    start = task.model.initialise(task.pilot, rng, number)
+    so_far = None if begun is None else unpack_under_way(begun)
+    return sample_chain(task, start, plan, number, watch, keeper.offer, so_far)
+
+
 class _Keeper:
-    """Stores where a fit stands, by the checkpoint if there is one."""
+    """Writes where a fit stands to its checkpoint, if there is one.
 
-    def __init__(self, checkpoint: Checkpoint | None, stood: Sampled) -> None:
-        self._checkpoint, self._stood = checkpoint, stood
+    ``chains`` and ``begun`` are as a file holds them.
+    """
 
-    def offer(self, now: ChainSoFar) -> None:
-        self._stood = replace(self._stood, under_way=now)
+    def __init__(
+        self,
+        checkpoint: Checkpoint | None,
+        seed: int,
+        chains: tuple[Chain, ...],
+        begun: ChainSoFar | None,
+    ) -> None:
+        self._checkpoint = checkpoint
+        self._standing = _Standing(seed, chains, begun)
+
+    def offer(self, now: Callable[[], ChainSoFar]) -> None:
+        self._standing = replace(self._standing, under_way=now)
         if self._checkpoint is not None:
-            self._checkpoint.offer(self._stood)
+            self._checkpoint.offer(self._standing)
 
     def write(self) -> None:
         if self._checkpoint is not None:
-            self._checkpoint.write(self._stood)
+            self._checkpoint.write(self._standing)
 
 
-def _read_standing(checkpoint: Checkpoint | None, task: Task) -> Sampled:
-    """Where a fit by the checkpoint stands; at the beginning if there is none."""
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """Where a fit stands; of the chain under way, how to get that, or what a file held."""
+
+    seed: int
+    chains: tuple[Chain, ...]
+    under_way: Callable[[], ChainSoFar] | ChainSoFar | None
+    reason: str = ""
+
+
+def _pack(now: _Standing | Sampled) -> Sampled:
+    """As a file holds it."""
+    if isinstance(now, Sampled):
+        return now
+    under_way = now.under_way
+    if callable(under_way):
+        under_way = pack_under_way(under_way())
+    return Sampled(now.seed, now.chains, under_way)
+
+
+def _read_saved(checkpoint: Checkpoint | None, task: Task) -> Sampled | None:
+    """Where the fit of the checkpoint stood, if there is one."""
     if checkpoint is None:
-        return Sampled(task.seed)
+        return None
     assert task.pilot is not None
     saved: Sampled | None = checkpoint.read()
     checkpoint.check(saved, task.pilot)
-    checkpoint.pack = Sampled.pack
-    return Sampled(task.seed) if saved is None else saved.unpack()
+    checkpoint.pack = _pack
+    return saved
 
 
 def find_agreed_partition(draws: Array, seed: int) -> Array:
