@@ -10,8 +10,10 @@ from sklearn.decomposition import FactorAnalysis as TheirFactorAnalysis
 
 import mixfold
 from mixfold import DegenerateWarning, FactorAnalysis
+from mixfold.math.rotations import oblimin, quartimax, varimax
 
 ROTATIONS = ["varimax", "quartimax", "promax", "oblimin"]
+ROTATE = {"varimax": varimax, "quartimax": quartimax, "oblimin": oblimin}
 
 
 @pytest.fixture
@@ -149,6 +151,39 @@ def test_rotated_factors_are_simple(table, rotation):
     first = sizes[0].argmax()
     assert (sizes[:3, first] > 0.6).all() and (sizes[3:6, first] < 0.2).all()
     assert (sizes[3:6, 1 - first] > 0.6).all() and (sizes[:3, 1 - first] < 0.2).all()
+
+
+@pytest.mark.parametrize("rotation", [None, *ROTATIONS])
+def test_units_do_not_turn_the_factors(table, rotation, rng):
+    """Loadings follow the units of their columns; factors, their order and signs do not."""
+    units = np.array([1, 1e-3, 50, 1e4, 1, 7, 0.2])
+    one = FactorAnalysis(2, rotation=rotation, tol=1e-13).fit(table)
+    other = FactorAnalysis(2, rotation=rotation, tol=1e-13).fit(table * units)
+    sd = _units(one)[:, None]
+    np.testing.assert_allclose(other.loadings_ / units[:, None] / sd, one.loadings_ / sd, atol=1e-5)
+    np.testing.assert_allclose(other.factor_correlations_, one.factor_correlations_, atol=1e-5)
+    np.testing.assert_allclose(other.transform(table * units), one.transform(table), atol=1e-4)
+
+
+@pytest.mark.parametrize("rotation", ["varimax", "quartimax", "oblimin"])
+def test_a_rotation_is_that_of_the_correlations(table, rotation):
+    """In any units the loadings are those of scaled columns, times the standard deviations."""
+    sd = table.std(axis=0)[:, None]
+    raw = FactorAnalysis(2, rotation=rotation, tol=1e-13).fit(table)
+    scaled = ROTATE[rotation](FactorAnalysis(2, tol=1e-13).fit(table / sd.T).loadings_)
+    np.testing.assert_allclose(raw.loadings_ / sd, scaled.loadings, atol=1e-5)
+    np.testing.assert_allclose(raw.factor_correlations_, scaled.correlations, atol=1e-5)
+
+
+def test_columns_without_variance_are_not_rotated(table):
+    """A column that never varies loads on nothing, and the others turn as without it."""
+    same = np.column_stack([table, np.full(300, 5.0)])
+    with pytest.warns(DegenerateWarning):
+        wide = FactorAnalysis(2, rotation="oblimin", tol=1e-13).fit(same)
+    plain = FactorAnalysis(2, rotation="oblimin", tol=1e-13).fit(table)
+    sd = _units(plain)[:, None]
+    np.testing.assert_allclose(wide.loadings_[:7] / sd, plain.loadings_ / sd, atol=1e-5)
+    assert np.isfinite(wide.loadings_).all() and np.abs(wide.loadings_[7]).max() < 1e-6
 
 
 def test_one_factor_is_not_rotated(table):

@@ -64,7 +64,13 @@ class FactorAnalysis(FactorModel):
         the columns can identify (Ledermann's bound), and one at least.
     rotation : {'varimax', 'quartimax', 'promax', 'oblimin'} or None, default=None
         How the factors are turned to be read: the first two keep them uncorrelated. None: the
-        canonical ones, ordered by how well the data show them.
+        canonical ones, ordered by how well the data show them. A rotation goes by the loadings of
+        columns divided by their standard deviations (correlations with the factors, as long as
+        those are not rotated obliquely), so that units do not matter. On such columns varimax and
+        quartimax are those of scikit-learn, which in other units goes by loadings in these units.
+        Rows of loadings are not given length one first (Kaiser's normalisation), as R's
+        ``factanal`` does for varimax; promax does so in the varimax rotation that it begins with,
+        as R does.
     tol : float, default=1e-6
         The fit stops when the total gain still to come, extrapolated from the recent rate of
         convergence, is below ``tol``. The gain is that of the log-likelihood per row (per unit of
@@ -100,7 +106,7 @@ class FactorAnalysis(FactorModel):
     n_components_ : int
     mean_ : ndarray of shape (n_features,)
     loadings_ : ndarray of shape (n_features, n_components_)
-        Rotated as asked.
+        Rotated as asked; in the units of the columns.
     components_ : ndarray of shape (n_components_, n_features)
         ``loadings_`` transposed, as scikit-learn has it.
     noise_variance_ : ndarray of shape (n_features,)
@@ -307,16 +313,19 @@ class FactorAnalysis(FactorModel):
             fit = replace(fit, events=tuple(e for e in fit.events if e.kind != "floor"))
         warn_about_fit(fit, self.max_iter)
 
-    def _rotate(self, loadings: Array) -> Rotation:
-        """Turn the factors as ``rotation`` asks."""
+    def _rotate(self, loadings: Array, noise: Array) -> Rotation:
+        """Turn the factors as ``rotation`` asks, by the loadings of columns of variance one."""
         if self.rotation is None or loadings.shape[1] < 2:
             identity = np.eye(loadings.shape[1])
             return Rotation(loadings, identity, identity)
-        return ROTATIONS[self.rotation](loadings)
+        deviation = np.sqrt(np.square(loadings).sum(axis=1) + noise)[:, None]
+        standard = np.divide(loadings, deviation, out=np.zeros_like(loadings), where=deviation > 0)
+        found = ROTATIONS[self.rotation](standard)
+        return replace(found, loadings=loadings @ found.matrix)
 
     def _publish_factors(self, loadings: Array, noise: Array, covariance: Array) -> None:
         """Publish the rotated factors and the noise; called by ``_publish_params``."""
-        rotation = self._rotate(loadings)
+        rotation = self._rotate(loadings, noise)
         self._inverse_turn = np.linalg.inv(rotation.matrix).T
         self.loadings_ = rotation.loadings.astype(self._dtype)
         self.components_ = np.ascontiguousarray(self.loadings_.T)

@@ -9,15 +9,13 @@ import numpy as np
 from mixfold.contracts import Array
 from mixfold.report.charts.bars import bar_chart
 from mixfold.report.column_notes import units_matter
-from mixfold.report.formatting import number, plural, share, short
+from mixfold.report.formatting import number, plural, share
 from mixfold.report.markup import Html, details, join
-from mixfold.report.section import Note, Section
+from mixfold.report.section import Section
 from mixfold.report.subject import Subject
 from mixfold.report.tables import heat_table, table
 
 _FACTORS, _COLUMNS, _COMPONENTS = 8, 40, 12
-# a column that varies so much more than the others decides a rotation
-_UNLIKE = 10.0
 
 
 def factors(subject: Subject) -> Section | None:
@@ -36,7 +34,7 @@ def factors(subject: Subject) -> Section | None:
     chart = bar_chart(100 * parts, label, "factor", "% of variance") if len(parts) > 1 else None
     body = join([chart, _heat(subject, loadings, related), _correlations(related)])
     lead = _lead(subject, loadings, float(parts.sum()), related)
-    return Section("factors", "Factors", lead, body, tuple(_notes(subject, related)))
+    return Section("factors", "Factors", lead, body)
 
 
 def _lead(subject: Subject, loadings: Array, part: float, related: Array | None) -> str:
@@ -111,19 +109,6 @@ def _variances(model: Any, loadings: Array) -> tuple[Array, Array]:
     parts = loadings * (loadings if related is None else loadings @ related)
     common = parts.sum(axis=1)
     return common, common + np.asarray(getattr(model, "noise_variance_", 0.0), float)
-
-
-def _notes(subject: Subject, related: Array | None) -> list[Note]:
-    """A rotation that one column decides by its units."""
-    look = subject.look
-    if look is None or getattr(subject.model, "rotation", None) is None:
-        return []
-    spread = look.columns.deviation[look.columns.deviation > 0]
-    if not len(spread) or spread.max() < _UNLIKE * np.median(spread):
-        return []
-    name = short(subject.names[int(np.nanargmax(look.columns.deviation))], 24)
-    text = f"The rotation goes by loadings in units of the columns, so that {name} decides it."
-    return [Note(text, "Divide each column by its standard deviation before the fit")]
 
 
 def explained_variance_ratio(model: Any, loadings: Array) -> Array:
