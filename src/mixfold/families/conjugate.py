@@ -112,3 +112,23 @@ class ConjugateFamily(ComponentFamily):
     @abstractmethod
     def sample_predictive(self, posterior: Any, labels: Array, rng: np.random.Generator) -> Array:
         """Rows of the given components, each with parameters of its own draw from q."""
+
+    def condition_predictive(
+        self, posterior: Any, known: Array, values: Array
+    ) -> tuple[Array, ComponentFamily, Any]:
+        """The predictive distribution of the other columns given values of the known ones.
+
+        Returns the predictive log density (K,) of the values, and a family with what it knows of
+        the components then: a posterior whose predictive is the conditional one or, where that is
+        no posterior, parameters.
+        """
+        raise ValueError(
+            f"the family {self.name!r} cannot be conditioned on some of its columns with its "
+            "parameters averaged out; fit it with inference='em' and no prior"
+        )
+
+    def _log_predictive_of(self, posterior: Any, known: Array, values: Array) -> Array:
+        """Predictive log density (K,) of known columns."""
+        row = np.full((1, posterior.n_features), np.nan)
+        row[0, known] = values
+        return np.asarray(self.log_predictive(posterior, Block(row, complete=False))[0])

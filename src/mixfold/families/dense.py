@@ -57,11 +57,13 @@ class DenseReading:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Rows in frame coordinates; with missing entries also their patterns and completions."""
+    """Rows in frame coordinates; with missing entries also their patterns and completions, and the
+    log densities (n, K) of the entries that are seen at the means."""
 
     U: Array
     patterns: Patterns | None = None
     deviations: tuple[Array, ...] = ()
+    heights: Array | None = None
 
 
 def read_dense(frame: Frame, means: Array, covariances: Array) -> DenseReading:
@@ -241,13 +243,13 @@ class DenseGaussian(GaussianFamily):
         # an entry that is not seen gives back its share of the constant
         unseen = missing @ (0.5 * LOG_2PI + reading.frame.log_scale)
         out, deviations = np.empty((len(U), len(reading.means))), []
+        heights = np.empty_like(out)
         for k, (mean, whiten) in enumerate(zip(reading.means, reading.whiten, strict=True)):
             deviation, log_det = complete(U, patterns, mean, whiten @ whiten.T)
-            out[:, k] = (
-                reading.constant[k] + unseen - 0.5 * (log_det + squared_norms(deviation, whiten))
-            )
+            heights[:, k] = reading.constant[k] + unseen - 0.5 * log_det
+            out[:, k] = heights[:, k] - 0.5 * squared_norms(deviation, whiten)
             deviations.append(deviation)
-        return Scores(out, _Work(U, patterns, tuple(deviations)))
+        return Scores(out, _Work(U, patterns, tuple(deviations), heights))
 
     def trust(self, reading: DenseReading, dtype: np.dtype[Any]) -> Trust:
         if dtype not in reading.trusts:

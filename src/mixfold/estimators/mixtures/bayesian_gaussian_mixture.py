@@ -12,7 +12,8 @@ from mixfold.engine.loop import Fit, Plan
 from mixfold.engine.random import RowKeys
 from mixfold.estimators.mixtures.bayes import BayesEstimator
 from mixfold.estimators.mixtures.family_choice import FAMILIES
-from mixfold.estimators.mixtures.gaussian_mixture import GaussianMixture, check_shape
+from mixfold.estimators.mixtures.gaussian_mixture import check_shape
+from mixfold.estimators.mixtures.general_mixture import Mixture
 from mixfold.estimators.mixtures.mixture import CANDIDATES
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.fitting import (
@@ -26,6 +27,7 @@ from mixfold.estimators.shell.fitting import (
 from mixfold.families import GAUSSIAN
 from mixfold.families.bayes.gaussian import ConjugateGaussian
 from mixfold.families.bayes.records import NormalPrior
+from mixfold.families.component import ComponentFamily
 from mixfold.math.frame import Frame
 from mixfold.mixing.dirichlet import SymmetricDirichlet
 from mixfold.mixing.protocol import Mixing
@@ -360,15 +362,12 @@ class BayesianGaussianMixture(BayesEstimator):
         assert isinstance(family, ConjugateGaussian)
         return NormalPrior(prior.mean, prior.precision, prior.degrees, prior.scatter * scale)
 
-    def _for_columns(self, rest: Array) -> Any:
-        """A plain mixture: conditionals of the point estimate have no posterior of their own."""
-        return GaussianMixture(
-            self.n_components,
-            covariance_type=self.covariance_type,
-            random_state=self.random_state,
-            executor=self.executor,
-            n_jobs=self.n_jobs,
-        )
+    def _for_columns_of(self, family: ComponentFamily, rest: Array) -> Any:
+        """A general mixture, whose weights can be fixed."""
+        keep = ("n_components", "random_state", "executor", "n_jobs")
+        other = Mixture(family, **{name: getattr(self, name) for name in keep})
+        other._maxima, other._labelled, other._occurring = np.zeros(len(rest)), False, None
+        return other
 
     # ------------------------------------------------ results
 

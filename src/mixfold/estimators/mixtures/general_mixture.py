@@ -398,6 +398,12 @@ class GeneralMixture(BayesEstimator):
         other._occurring = None if codes is None else tuple(codes[d] for d in rest)
         return other
 
+    def _for_columns_of(self, family: ComponentFamily, rest: Array) -> Any:
+        other = self._for_columns(rest)
+        if type(other) is Mixture:
+            other.set_params(family=family, family_options=None)
+        return other
+
     def _with_family(self, chosen: Any) -> Self:
         """The same estimator of another family; a preset has but one."""
         return self

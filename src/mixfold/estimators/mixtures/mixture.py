@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Source
 from mixfold.estimators.shell import predictions
+from mixfold.estimators.shell.constraints import as_numbers
 from mixfold.estimators.shell.density import DensityEstimator
 from mixfold.estimators.shell.effective_rows import effective_totals, parameter_cost
 from mixfold.estimators.shell.input_rows import check_component_labels, column_positions
@@ -29,6 +30,8 @@ class MixtureEstimator(DensityEstimator):
     _shape_names: ClassVar[str]
     # densities that are compared with each other have to be of the same columns
     _keeps_all_columns: bool = False
+    # and know the same categories: codes (one array per column) of rows that are not fitted
+    _codes_elsewhere: tuple[Array, ...] | None = None
     # what was set aside in the last fit, if anything
     _dependent: DependentColumns | None = None
 
@@ -44,6 +47,12 @@ class MixtureEstimator(DensityEstimator):
         self, X: Any, y: Any = None, sample_weight: Any = None, component_labels: Any = None
     ) -> Self:
         """Fit the mixture."""
+
+    def _note_codes(self, source: Source, earlier: Sequence[Any]) -> None:
+        """Remember the codes of a source and of ``earlier`` fits, before a fit to some rows of it.
+
+        They are categories of the fit, too. Most mixtures have no columns of codes.
+        """
 
     @abstractmethod
     def _fit_rows(self, source: Source, first_batch: bool = False) -> Any:
@@ -157,7 +166,7 @@ class MixtureEstimator(DensityEstimator):
         """
         check_is_fitted(self)
         known = column_positions(self, columns)
-        given = np.atleast_1d(np.asarray(values, dtype=float))
+        given = np.atleast_1d(as_numbers(values, "values"))
         if given.shape != known.shape:
             raise ValueError(
                 f"values must have one number per column: {known.size} columns, values of shape "
@@ -171,13 +180,18 @@ class MixtureEstimator(DensityEstimator):
                 "known ones"
             )
         rest = np.setdiff1d(np.arange(self.n_features_in_), known)
-        other = self._for_columns(rest)
-        model, params = self._model(self.n_features_in_).plug_in(self._params)
-        other._params = other._adopt_params(model.condition(params, known, given))
+        other = self._condition(known, given)
         other.n_features_in_ = rest.size
         if hasattr(self, "feature_names_in_"):
             other.feature_names_in_ = self.feature_names_in_[rest]
         other._copy_fit(self)
+        return other
+
+    def _condition(self, known: Array, values: Array) -> Self:
+        """An estimator of the other columns with their parameters, given values of the known."""
+        other = self._for_columns(np.setdiff1d(np.arange(self.n_features_in_), known))
+        model, params = self._model(self.n_features_in_).plug_in(self._params)
+        other._params = other._adopt_params(model.condition(params, known, values))
         return other
 
     def _for_columns(self, rest: Array) -> Self:

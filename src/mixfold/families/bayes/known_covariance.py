@@ -23,6 +23,7 @@ from mixfold.families.bayes.known_records import (
     solve_semidefinite,
 )
 from mixfold.families.bayes.known_rows import KnownRows
+from mixfold.families.component import ComponentFamily
 from mixfold.families.conjugate import ConjugateFamily
 from mixfold.families.dense import read_dense
 from mixfold.families.full import FullGaussian
@@ -173,6 +174,13 @@ class KnownCovariance(KnownRows, ConjugateFamily):
     def log_predictive(self, posterior: KnownPosterior, block: Block) -> Array:
         params = self._predictive(posterior)
         return _FULL.log_density(block, read_dense(params.frame, params.means, params.scatter))
+
+    def condition_predictive(
+        self, posterior: KnownPosterior, known: Array, values: Array
+    ) -> tuple[Array, ComponentFamily, GaussianParams]:
+        """Predictive Gaussians stay Gaussians, with covariances of their own."""
+        _, given = _FULL.condition(self._predictive(posterior), known, values)
+        return self._log_predictive_of(posterior, known, values), _FULL, given
 
     def sample_predictive(
         self, posterior: KnownPosterior, labels: Array, rng: np.random.Generator

@@ -19,7 +19,7 @@ from mixfold.families.axis_aligned import AxisGaussian
 from mixfold.families.axis_aligned_rows import AxisReading
 from mixfold.families.bayes.gaussian import ConjugateGaussian
 from mixfold.families.bayes.records import NormalPosterior, NormalPrior
-from mixfold.families.component import dense_rows
+from mixfold.families.component import ComponentFamily, dense_rows
 from mixfold.families.diagonal import DiagonalGaussian
 from mixfold.families.gaussian import GaussianParams, Moments, share
 from mixfold.families.spherical import SphericalGaussian
@@ -160,6 +160,31 @@ class NormalGamma(ConjugateGaussian, AxisGaussian):
         head = gammaln((nu + size) / 2) - gammaln(nu / 2) - size / 2 * np.log(np.pi * nu)
         head -= 0.5 * (seen @ np.log(scales))
         return np.asarray(head - (nu + size) / 2 * np.log1p(Q.sum(axis=1) / nu))
+
+    def condition_predictive(
+        self, posterior: NormalPosterior, known: Array, values: Array
+    ) -> tuple[Array, ComponentFamily, NormalPosterior]:
+        """Columns with variances of their own are independent given the component. Where they
+        share one, what is known of some tells of it: degrees grow, and it with their distance."""
+        frame, shape = posterior.frame, posterior.means.shape
+        rest = np.setdiff1d(np.arange(shape[1]), known)
+        log_density = self._log_predictive_of(posterior, known, values)
+        family, degrees, scatter = self, posterior.degrees, posterior.scatter
+        if self._per_column:
+            family = self.for_columns(rest, shape[1])
+            degrees, scatter = degrees[..., rest], scatter[..., rest]
+        else:
+            family = BayesSpherical(self.floor)
+            nu = self.spread(np.asarray(degrees), shape)[:, 0]
+            scales = self.spread(scatter, shape)[:, known] * (1 + 1 / posterior.precision[:, known])
+            away = (values - frame.origin[known]) / frame.scale[known] - posterior.means[:, known]
+            Q = (away**2 / scales).sum(axis=1)
+            degrees = nu + known.size
+            scatter = self.spread(scatter, shape)[:, 0] * (nu + Q) / degrees
+        remaining = Frame(frame.origin[rest], frame.scale[rest])
+        means, precision = posterior.means[:, rest], posterior.precision[:, rest]
+        given = NormalPosterior(remaining, means, precision, degrees, scatter)
+        return log_density, family, given
 
     def sample_predictive(
         self, posterior: NormalPosterior, labels: Array, rng: np.random.Generator

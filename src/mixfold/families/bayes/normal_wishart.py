@@ -18,6 +18,7 @@ from scipy.special import gammaln
 from mixfold.contracts import Array, Block, record
 from mixfold.families.bayes.gaussian import ConjugateGaussian
 from mixfold.families.bayes.records import NormalPosterior, NormalPrior
+from mixfold.families.component import ComponentFamily
 from mixfold.families.dense import DenseGaussian, DenseReading, about, dense_work
 from mixfold.families.full import FullGaussian
 from mixfold.families.gaussian import GaussianParams, Moments, share
@@ -198,12 +199,32 @@ class NormalWishart(ConjugateGaussian, DenseGaussian):
         for k, nu in enumerate(degrees):
             V = work.deviations[k] if work.patterns else work.U - reading.means[k]
             Q = squared_norms(V, reading.whiten[k])
-            # what the Gaussian density says of the determinant of the columns that are seen
-            root = scores.log_density[:, k] + 0.5 * (Q + seen * LOG_2PI)
+            # what the Gaussian density at its mean says of the determinant of the seen columns
+            height = reading.constant[k] if work.heights is None else work.heights[:, k]
+            root = height + 0.5 * seen * LOG_2PI
             head = gammaln((nu + seen) / 2) - gammaln(nu / 2)
             head -= seen / 2 * np.log(np.pi * nu * wider[k])
             out[:, k] = root + head - (nu + seen) / 2 * np.log1p(Q / (nu * wider[k]))
         return out
+
+    def condition_predictive(
+        self, posterior: NormalPosterior, known: Array, values: Array
+    ) -> tuple[Array, ComponentFamily, NormalPosterior]:
+        """Given b of its entries, a Student t of nu degrees has nu + |b|, and a scale that grows
+        with their distance Q: it is that of a posterior with the same degrees of freedom."""
+        frame, K = posterior.frame, posterior.n_components
+        family = BayesFull(self.floor)
+        covariances = self.dense(self.point(posterior))
+        point = GaussianParams(frame, posterior.means, covariances)
+        _, given = family.condition(point, known, values)
+        factors, _ = factorise(covariances[:, known[:, None], known])
+        away = (values - frame.origin[known]) / frame.scale[known] - posterior.means[:, known]
+        Q = (np.linalg.solve(factors, away[:, :, None]) ** 2).sum(axis=(1, 2))
+        nu, wider = self._student(posterior)
+        degrees = np.broadcast_to(posterior.degrees, (K,)).copy()
+        scatter = given.scatter * (1 + Q / (nu * wider))[:, None, None]
+        rest = NormalPosterior(given.frame, given.means, posterior.precision, degrees, scatter)
+        return self._log_predictive_of(posterior, known, values), family, rest
 
     def sample_predictive(
         self, posterior: NormalPosterior, labels: Array, rng: np.random.Generator

@@ -169,6 +169,12 @@ class Categorical(SimplexFamily):
         means, theta = params.means[:, which], params.theta[:, inside]
         return LinearParams(plain_frame(len(which)), means, theta, params.size[which])
 
+    def posterior_of_columns(self, posterior: SharesPosterior, which: Array) -> SharesPosterior:
+        inside = np.isin(np.arange(posterior.n_features), which)
+        laws = posterior.a[:, np.repeat(inside, posterior.size.astype(int))]
+        means, size = posterior.means[:, which], posterior.size[which]
+        return SharesPosterior(plain_frame(len(which)), means, laws, size)
+
     # ------------------------------------------------ using a fit
 
     def log_predictive(self, posterior: SharesPosterior, block: Block) -> Array:

@@ -265,6 +265,19 @@ class ConjugateLinearFamily(LinearFamily, ConjugateFamily):
     def change_frame_of_posterior(self, posterior: Any, frame: Frame) -> Any:
         return posterior
 
+    def condition_predictive(
+        self, posterior: Any, known: Array, values: Array
+    ) -> tuple[Array, ComponentFamily, Any]:
+        """Columns are independent given the component: what is known of some tells only which."""
+        rest = np.setdiff1d(np.arange(posterior.n_features), known)
+        family = self.for_columns(rest, posterior.n_features)
+        log_density = self._log_predictive_of(posterior, known, values)
+        return log_density, family, self.posterior_of_columns(posterior, rest)
+
+    @abstractmethod
+    def posterior_of_columns(self, posterior: Any, which: Array) -> Any:
+        """The posterior of some of the columns."""
+
     def average(self, moments: LinearMoments, reading: LinearReading) -> float:
         linear = float((moments.first * reading.slope).sum())
         return moments.base + linear + float((moments.count * reading.offset).sum())

@@ -120,6 +120,12 @@ class Multinomial(SimplexFamily):
             "family 'poisson' has independent columns and can."
         )
 
+    def posterior_of_columns(self, posterior: SharesPosterior, which: Array) -> SharesPosterior:
+        raise ValueError(
+            f"a multinomial mixture cannot be conditioned on some of its columns: {_SETTLED}. The "
+            "family 'poisson' has independent columns and can."
+        )
+
     def quantile(self, uniforms: Array, means: Array, theta: Array, size: Array) -> Array:
         """Column by column: what is left of the total falls on a column or on a later one."""
         out, p = np.zeros(theta.shape), np.exp(theta)

@@ -49,7 +49,7 @@ Pattern Analysis and Machine Intelligence 37, 307-320.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -582,6 +582,16 @@ class NegativeBinomial(ConjugateLinearFamily):
         beta = b + n * r
         rate = posterior.rate + n * (psi(beta + a) - psi(beta))
         return _Factors(a, beta, posterior.shape / rate, posterior.shape, rate)
+
+    def posterior_of_columns(
+        self, posterior: DispersionPosterior, which: Array
+    ) -> DispersionPosterior:
+        own = {
+            f.name: np.asarray(getattr(posterior, f.name))[..., which]
+            for f in fields(posterior)
+            if np.shape(getattr(posterior, f.name))[-1:] == (posterior.n_features,)
+        }
+        return replace(posterior, frame=plain_frame(len(which)), **own)
 
     def keep_posterior(self, posterior: DispersionPosterior, which: Array) -> DispersionPosterior:
         names = ("means", "a", "b", "count", "shape", "rate")

@@ -25,7 +25,7 @@ from mixfold.families.exponential.records import (
     PairPrior,
 )
 from mixfold.families.exponential.support import per_column, require_positive
-from mixfold.math.frame import Frame
+from mixfold.math.frame import Frame, plain_frame
 
 # entries of a temporary of the predictive density
 _ENTRIES = 2**17
@@ -137,6 +137,10 @@ class PairFamily(ConjugateLinearFamily):
     def keep_posterior(self, posterior: PairPosterior, which: Array) -> PairPosterior:
         means, a, b = posterior.means[which], posterior.a[which], posterior.b[which]
         return replace(posterior, means=means, a=a, b=b)
+
+    def posterior_of_columns(self, posterior: PairPosterior, which: Array) -> PairPosterior:
+        laws = posterior.means[:, which], posterior.a[:, which], posterior.b[:, which]
+        return PairPosterior(plain_frame(len(which)), *laws, posterior.size[which])
 
     def point(self, posterior: PairPosterior) -> LinearParams:
         theta = self.clip_coordinates(np.log(posterior.a) - np.log(posterior.b), posterior.size)

@@ -10,9 +10,11 @@ from typing import Any, cast
 import numpy as np
 
 from mixfold.contracts import Array, Block, record
+from mixfold.families.component import ComponentFamily
 from mixfold.families.conjugate import ConjugateFamily
 from mixfold.families.product.family import PlainProduct
 from mixfold.families.product.records import (
+    Part,
     ProductMoments,
     ProductParams,
     ProductPosterior,
@@ -123,6 +125,38 @@ class ProductFamily(PlainProduct, ConjugateFamily):  # type: ignore[override]  #
     def log_predictive(self, posterior: ProductPosterior, block: Block) -> Array:
         triples = self._each(posterior.parts)
         return reduce(np.add, (f.log_predictive(q, columns_of(block, c)) for f, c, q in triples))
+
+    def condition_predictive(
+        self, posterior: ProductPosterior, known: Array, values: Array
+    ) -> tuple[Array, ComponentFamily, Any]:
+        n_features = posterior.n_features
+        rest = np.setdiff1d(np.arange(n_features), known)
+        given = np.full(n_features, np.nan)
+        given[known] = values
+        total = np.zeros(posterior.n_components)
+        kept: list[Part] = []
+        records: list[Any] = []
+        for family, own, q in self._each(posterior.parts):
+            seen = np.flatnonzero(~np.isnan(given[own]))
+            left = np.searchsorted(rest, own[np.isin(own, rest)])
+            if seen.size == len(own):
+                total += family._log_predictive_of(q, seen, given[own])
+                continue
+            if seen.size:
+                part, family, q = family.condition_predictive(q, seen, given[own][seen])
+                total += part
+            kept.append(Part(tuple(left.tolist()), family))
+            records.append(q)
+        if not all(isinstance(part.family, ConjugateFamily) for part in kept):
+            raise ValueError(
+                "a table cannot be conditioned on some, but not all, columns of a part of known "
+                "covariance with its parameters averaged out; fit it with inference='em' and no "
+                "prior"
+            )
+        columns = tuple(np.asarray(part.columns) for part in kept)
+        remaining = frame_of_columns(posterior.frame, rest)
+        given_rest = ProductPosterior(remaining, columns, tuple(records))
+        return total, ProductFamily(parts=tuple(kept)), given_rest
 
     def sample_predictive(
         self, posterior: ProductPosterior, labels: Array, rng: np.random.Generator

@@ -41,6 +41,7 @@ from mixfold.models.mixtures.mixture import (
     MixtureStats,
     Started,
 )
+from mixfold.models.mixtures.predictive import PredictiveMixture
 from mixfold.models.mixtures.prior_pass import total_moments
 from mixfold.models.mixtures.rows import tiles, with_labels
 
@@ -281,6 +282,12 @@ class BayesMixture(Mixture):
     def prepare_point(self, params: Any) -> tuple[Mixture, MixtureReading]:
         point = replace(self._with_size_of(params), inference=INFERENCES["em"], learn_prior=False)
         return point, point.prepare(params)
+
+    def prepare_predictive(self, params: Any) -> tuple[Mixture, MixtureReading]:
+        """The model that scores rows with the parameters averaged out, and its reading."""
+        own = self._with_size_of(params)
+        reading = own.prepare_point(params)[1]
+        return PredictiveMixture(own.n_components, self.family, model=own, params=params), reading
 
     def point_components(self, params: Any) -> Any:
         return self.conjugate.point(params.components)
