@@ -38,7 +38,9 @@ def with_holes() -> np.ndarray:
 
 def counts() -> np.ndarray:
     rng = np.random.default_rng(2)
-    return rng.poisson(rng.dirichlet(np.ones(4), 120) @ rng.dirichlet(np.full(20, 0.2), 4) * 30) * 1.0
+    return (
+        rng.poisson(rng.dirichlet(np.ones(4), 120) @ rng.dirichlet(np.full(20, 0.2), 4) * 30) * 1.0
+    )
 
 
 HOW = {"random_state": 0}

@@ -80,7 +80,9 @@ def _questions(estimator: Any) -> Iterator[tuple[str, Callable[[Source], Any]]]:
     if hasattr(estimator, "flatten"):
         yield "flatten", lambda rows: estimator.flatten().predict_proba(rows)
     has_batches = any(getattr(estimator, name, None) is not None for name in _BATCHES)
-    if (has_batches or getattr(estimator, "_streams_go_on", False)) and hasattr(estimator, "partial_fit"):
+    if (has_batches or getattr(estimator, "_streams_go_on", False)) and hasattr(
+        estimator, "partial_fit"
+    ):
         yield "partial_fit", lambda rows: _after_batch(estimator, rows)
 
 
