@@ -1,7 +1,7 @@
 """Conditional distributions are joint over marginal, of every mixture and every way to fit it.
 
 ln p(x_a | x_b) = ln p(x_a, x_b) - ln p(x_b), by ``condition`` on one side and ``score_samples`` on
-the other; ``predict_proba`` and ``impute`` speak of the same density.
+the other.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from scipy.integrate import quad
 
 from mixfold import BayesianGaussianMixture, Mixture, load
 from mixfold.contracts import Block
+from mixfold.models.mixtures.bayes_mixture import BayesMixture
 
 KINDS = ("full", "tied", "diag", "spherical", "tied-diag", "tied-spherical")
 
@@ -49,11 +50,25 @@ def check_conditional(model, rows: np.ndarray, known: list[int]) -> None:
         np.testing.assert_allclose(
             given.score_samples(row[None, rest]), wanted, rtol=1e-7, atol=1e-7
         )
-        shares = model.predict_proba(alone(row, known))[0]
-        np.testing.assert_allclose(given.weights_, shares, rtol=1e-6, atol=1e-12)
-        # and once more, of what is left
-        shares = model.predict_proba(row[None])
-        np.testing.assert_allclose(given.predict_proba(row[None, rest]), shares, atol=1e-7)
+        # the weights are shares of the density of what is known
+        shares = parts_of(model, alone(row, known)) - model.score_samples(alone(row, known))
+        np.testing.assert_allclose(given.weights_, np.exp(shares), rtol=1e-6, atol=1e-12)
+        # three blocks of columns: a conditional can be conditioned on
+        if rest.size > 1:
+            last = given.condition([0], row[rest[:1]])
+            both = [*known, rest[0]]
+            wanted = model.score_samples(row[None]) - model.score_samples(alone(row, both))
+            np.testing.assert_allclose(
+                last.score_samples(row[None, rest[1:]]), wanted, rtol=1e-7, atol=1e-7
+            )
+
+
+def parts_of(model, X: np.ndarray) -> np.ndarray:
+    """ln w_k p_k(x), of which densities are the sums."""
+    inner, block = model._model(model.n_features_in_), Block(X, complete=False)
+    if isinstance(inner, BayesMixture):
+        return inner.log_predictive(model._params, block)[0]
+    return inner.log_joint(inner.prepare(model._params), block)[0]
 
 
 @pytest.mark.parametrize("known", [[0], [2, 1]])
@@ -106,7 +121,7 @@ def test_conditionals_of_counts(family, inference):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_conditional_is_a_density(kind):
-    """By quadrature: it integrates to one, and its mean is what ``impute`` fills in."""
+    """By quadrature: it integrates to one, and its mean is that of the joint density."""
     X = numbers()
     model = Mixture(kind, 2, inference="vb", random_state=0).fit(X)
     row = np.array([1.0, np.nan, 4.0])
@@ -115,18 +130,17 @@ def test_a_conditional_is_a_density(kind):
     total = quad(density, -np.inf, np.inf, epsabs=1e-10, limit=200)[0]
     mean = quad(lambda x: x * density(x), -np.inf, np.inf, epsabs=1e-10, limit=200)[0]
     assert total == pytest.approx(1, abs=1e-7)
-    assert model.impute(row[None])[0, 1] == pytest.approx(mean, abs=1e-6)
+
+    def joint(x):
+        return np.exp(model.score_samples([[row[0], x, row[2]]])[0])
+
+    whole = quad(joint, -np.inf, np.inf, epsabs=1e-12, limit=200)[0]
+    first = quad(lambda x: x * joint(x), -np.inf, np.inf, epsabs=1e-12, limit=200)[0]
+    assert mean == pytest.approx(first / whole, abs=1e-5)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_shares_are_those_of_the_density(kind):
-    """Adding a component's share to the log density gives its part of it: sums agree."""
+@pytest.mark.parametrize("weights", ["dirichlet", "stick-breaking"])
+def test_conditionals_of_learned_weights(weights):
     X = numbers()
-    model = Mixture(kind, 2, inference="vb", random_state=0).fit(X)
-    holed = X.copy()
-    holed[::3, 1] = np.nan
-    inner = model._model(3)
-    joint = inner.log_predictive(model._params, Block(holed, complete=False))
-    np.testing.assert_allclose(np.logaddexp.reduce(joint, axis=1), model.score_samples(holed))
-    shares = np.exp(joint - model.score_samples(holed)[:, None])
-    np.testing.assert_allclose(model.predict_proba(holed), shares, atol=1e-12)
+    model = Mixture("full", 5, weights=weights, inference="vb", random_state=0).fit(X)
+    check_conditional(model, X[:6], [0])

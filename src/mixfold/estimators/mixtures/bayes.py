@@ -29,7 +29,6 @@ from mixfold.estimators.shell.fitting import (
 from mixfold.families.component import ComponentFamily
 from mixfold.models.mixtures.bayes_mixture import BayesMixture, BayesParams
 from mixfold.models.mixtures.mixture import Mixture, MixtureReading
-from mixfold.models.mixtures.predictive import condition_predictive
 from mixfold.models.mixtures.rows import without_empty_rows
 
 
@@ -102,16 +101,17 @@ class BayesEstimator(MixtureEstimator):
         )
 
     def _reading(self) -> tuple[Mixture, MixtureReading]:
-        """New rows are asked with the parameters averaged out, if there is a prior."""
         self._check_settings_of_fit()
-        return self._model(self.n_features_in_).prepare_predictive(self._params)
+        return super()._reading()
 
     def _condition(self, known: Array, values: Array) -> Any:
-        model, rest = self._model(self.n_features_in_), np.arange(self.n_features_in_)
-        rest = np.setdiff1d(rest, known)
+        """Of the density that ``score_samples`` has, unless that is averaged over draws."""
+        self._check_settings_of_fit()
+        model = self._model(self.n_features_in_)
+        rest = np.setdiff1d(np.arange(self.n_features_in_), known)
         if not isinstance(model, BayesMixture) or model.inference.drawn:
             return super()._condition(known, values)
-        family, params = condition_predictive(model, self._params, known, values)
+        family, params = model.condition_predictive(self._params, known, values)
         other = self._for_columns_of(family, rest)
         if isinstance(params, BayesParams):
             other.set_params(weights=params.weights.tolist(), inference="vb")
@@ -137,20 +137,14 @@ class BayesEstimator(MixtureEstimator):
 
     def score_samples(self, X: Any) -> Array:
         """Log density of the observed entries of each row, the parameters averaged out."""
-        task = partial(_log_density, *self._plain_reading(), self._posteriors())
+        task = partial(_log_density, *self._reading(), self._posteriors())
         return self._concatenate_rows(X, task)
-
-    def _plain_reading(self) -> tuple[Mixture, MixtureReading]:
-        """The model itself, and its reading."""
-        self._check_settings_of_fit()
-        model = self._model(self.n_features_in_)
-        return model, model.prepare(self._params)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean log density per row (per unit of weight)."""
         if X is None:
             return super().score(X, y, sample_weight)
-        task = partial(_sum_log_density, *self._plain_reading(), self._posteriors())
+        task = partial(_sum_log_density, *self._reading(), self._posteriors())
         total, weight = np.sum(list(self._rows(X, task, weight=sample_weight)), axis=0)
         if weight == 0:
             raise ValueError("X has no row of positive weight with an observed entry")

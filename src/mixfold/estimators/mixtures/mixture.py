@@ -143,6 +143,10 @@ class MixtureEstimator(DensityEstimator):
     def condition(self, columns: Sequence[Any] | Any, values: Any) -> Self:
         """The distribution of the other columns, given values of some: again a fitted mixture.
 
+        Its density is that of ``score_samples``, joint over marginal: with a prior, parameters are
+        averaged out on both sides. Of mixtures that were fitted by draws (``inference='gibbs'`` or
+        ``'collapsed'``) it is that of the point estimate instead.
+
         Parameters
         ----------
         columns : int or str, or a sequence of them
@@ -153,8 +157,9 @@ class MixtureEstimator(DensityEstimator):
 
         Returns
         -------
-        estimator of the same class
-            Over the remaining columns, in their order.
+        estimator
+            Over the remaining columns, in their order; of the same class, save that a
+            BayesianGaussianMixture gives a Mixture.
 
         Examples
         --------
@@ -180,7 +185,7 @@ class MixtureEstimator(DensityEstimator):
                 "known ones"
             )
         rest = np.setdiff1d(np.arange(self.n_features_in_), known)
-        other = self._condition(known, given)
+        other: Self = self._condition(known, given)
         other.n_features_in_ = rest.size
         if hasattr(self, "feature_names_in_"):
             other.feature_names_in_ = self.feature_names_in_[rest]

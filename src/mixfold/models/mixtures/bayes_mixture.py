@@ -22,7 +22,7 @@ from mixfold.contracts import (
     Source,
     Update,
 )
-from mixfold.families.component import dense_rows
+from mixfold.families.component import ComponentFamily, dense_rows
 from mixfold.families.conjugate import ConjugateFamily
 from mixfold.math.frame import Frame, same_frame
 from mixfold.math.lifted import Sums
@@ -41,7 +41,6 @@ from mixfold.models.mixtures.mixture import (
     MixtureStats,
     Started,
 )
-from mixfold.models.mixtures.predictive import PredictiveMixture
 from mixfold.models.mixtures.prior_pass import total_moments
 from mixfold.models.mixtures.rows import tiles, with_labels
 
@@ -283,11 +282,23 @@ class BayesMixture(Mixture):
         point = replace(self._with_size_of(params), inference=INFERENCES["em"], learn_prior=False)
         return point, point.prepare(params)
 
-    def prepare_predictive(self, params: Any) -> tuple[Mixture, MixtureReading]:
-        """The model that scores rows with the parameters averaged out, and its reading."""
-        own = self._with_size_of(params)
-        reading = own.prepare_point(params)[1]
-        return PredictiveMixture(own.n_components, self.family, model=own, params=params), reading
+    def condition_predictive(
+        self, params: BayesParams, known: Array, values: Array
+    ) -> tuple[ComponentFamily, Any]:
+        """The predictive density of the other columns given values of some: joint over marginal.
+
+        Returns a family, and the mixture of its components: a posterior with fixed weights or,
+        where the family has no posterior of its own, parameters.
+        """
+        log_density, family, given = self.conjugate.condition_predictive(
+            params.components, known, values
+        )
+        with np.errstate(divide="ignore"):
+            log_joint = np.log(params.weights) + log_density
+        weights = normalise(log_joint[None])[1][0]
+        if not isinstance(family, ConjugateFamily):
+            return family, MixtureParams(weights, given)
+        return family, BayesParams(weights, given, None, params.counts, weights)
 
     def point_components(self, params: Any) -> Any:
         return self.conjugate.point(params.components)

@@ -298,10 +298,6 @@ class Mixture:
         """The model that scores rows at the point estimate, and its reading."""
         return self, self.prepare(params)
 
-    def prepare_predictive(self, params: MixtureParams) -> tuple[Mixture, MixtureReading]:
-        """The model that scores new rows, and its reading."""
-        return self, self.prepare(params)
-
     def point_components(self, params: MixtureParams) -> Any:
         """The parameters of the components at their point estimate."""
         return params.components
