@@ -10,7 +10,6 @@ import secrets
 import stat
 from pathlib import Path
 
-
 _RANDOM_BYTES = 6
 
 
