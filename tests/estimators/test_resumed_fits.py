@@ -1,9 +1,11 @@
-"""A fit that is killed right after any of its first checkpoints goes on to the same bits."""
+"""A fit that is killed right after any of its checkpoints goes on to the same bits."""
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,10 @@ import numpy as np
 import pytest
 
 import mixfold as m
+from mixfold import store
+from mixfold.engine.chain import ChainSoFar
 from mixfold.engine.checkpoints import Checkpoint
+from mixfold.models.mixtures.bayes_mixture import BayesMixture
 from mixfold.testing.compare import require_same
 
 # how many of the first checkpoints a fit is killed at
@@ -102,10 +107,71 @@ FITS: dict[str, Callable[[Any], Any]] = {
     "MixtureOfFactorModels": lambda p: m.MixtureOfFactorModels(
         2, 2, max_iter=8, checkpoint=p, **NEVER
     ).fit(*table()),
+    "KMeans": lambda p: m.KMeans(5, max_iter=8, n_init=2, checkpoint=p, **NEVER).fit(table()[0]),
+    "GaussianMixture": lambda p: m.GaussianMixture(
+        3, "diag", max_iter=10, acceleration="squarem", checkpoint=p, **NEVER
+    ).fit(table()[0]),
+    "BernoulliMixture": lambda p: m.BernoulliMixture(
+        3, inference="gibbs", n_chains=2, n_draws=6, burn_in=2, checkpoint=p, **HOW
+    ).fit((table()[0] > 1) * 1.0),
+    "CategoricalMixture": lambda p: m.CategoricalMixture(
+        3, inference="gibbs", n_chains=2, n_draws=6, burn_in=2, checkpoint=p, **HOW
+    ).fit(np.clip(np.round(table()[0]), 0, 3)),
+    "PoissonMixture": lambda p: m.PoissonMixture(
+        3, inference="collapsed", n_chains=4, n_draws=4, burn_in=2, checkpoint=p, **HOW
+    ).fit(np.clip(np.round(table()[0]), 0, 9)),
+    "MultinomialMixture": lambda p: m.MultinomialMixture(
+        3, inference="vb", max_iter=8, checkpoint=p, **NEVER
+    ).fit(counts()),
+    "Mixture process": lambda p: m.Mixture(
+        "full",
+        4,
+        weights="stick-breaking",
+        alpha="learn",
+        inference="gibbs",
+        n_chains=2,
+        n_draws=6,
+        burn_in=3,
+        checkpoint=p,
+        **HOW,
+    ).fit(with_holes()),
+    "Mixture of kinds": lambda p: m.Mixture(
+        {"diag": [0, 1, 2], "bernoulli": [3, 4]},
+        3,
+        inference="gibbs",
+        n_chains=2,
+        n_draws=6,
+        burn_in=3,
+        checkpoint=p,
+        **HOW,
+    ).fit(np.column_stack([with_holes()[:, :3], (table()[0][:, 3:] > 0) * 1.0])),
+    "PPCA NaN": lambda p: m.PPCA(2, max_iter=8, checkpoint=p, **NEVER).fit(with_holes()),
+    "MixtureOfPPCA NaN": lambda p: m.MixtureOfPPCA(2, 2, max_iter=8, checkpoint=p, **NEVER).fit(
+        with_holes()
+    ),
+    "MixtureOfFactorAnalyzers": lambda p: m.MixtureOfFactorAnalyzers(
+        2, 2, max_iter=8, checkpoint=p, **NEVER
+    ).fit(table()[0]),
+    "GaussianPCP": lambda p: m.GaussianPCP(3, 2, max_iter=8, checkpoint=p, **NEVER).fit(table()[0]),
+    "MLiT": lambda p: m.MLiT(2, 2, max_iter=8, checkpoint=p, **NEVER).fit(table()[0]),
+    "SupervisedPPCA": lambda p: m.SupervisedPPCA(
+        2, solver="em", max_iter=8, checkpoint=p, **NEVER
+    ).fit(*table()),
+    "RBM": lambda p: m.RBM(4, max_epochs=6, checkpoint=p, **HOW).fit((table()[0] > 1) * 1.0),
+    "DeepBeliefNetwork": lambda p: m.DeepBeliefNetwork(
+        (4, 3), max_epochs=3, fine_tune_epochs=3, checkpoint=p, **HOW
+    ).fit((table()[0] > 1) * 1.0, np.abs(table()[1])),
     "SupervisedMixtureOfPPCA": lambda p: m.SupervisedMixtureOfPPCA(
         2, 2, max_iter=8, checkpoint=p, **NEVER
     ).fit(table()[0], table()[0][:, :1] ** 2),
 }
+
+
+def test_every_estimator_with_a_checkpoint_is_killed() -> None:
+    classes = {name: getattr(m, name) for name in store.ESTIMATORS}
+    with_one = {n for n, c in classes.items() if "checkpoint" in inspect.signature(c).parameters}
+    assert len(with_one) > 20
+    assert with_one - {"LatentDirichletAllocation"} <= {name.split()[0] for name in FITS}
 
 
 def fit_quietly(fit: Callable[[Any], Any], path: Path | None) -> Any:
@@ -142,25 +208,107 @@ def test_a_killed_fit_goes_on_to_the_same_bits(name: str, tmp_path: Path, monkey
         assert not list(tmp_path.iterdir())  # neither the checkpoint nor a temporary file
 
 
-@pytest.mark.parametrize("name", ["PLSI", "LDA", "PCP shortlists", "PCP mean field",
-                                  "MatrixFactorization", "MatrixFactorization gradient"])  # fmt: skip
+@pytest.mark.parametrize("name", FITS)
 def test_a_fit_that_is_killed_again_and_again(name: str, tmp_path: Path, monkeypatch) -> None:
-    fit, path, kills = FITS[name], tmp_path / "fit", 0
+    fit, path = FITS[name], tmp_path / "fit"
     wanted = fit_quietly(fit, None)._state()
-    write = Checkpoint.write
-    dying = True
+    rng, kills = np.random.default_rng(len(name)), 0
+    left = 0
 
     def write_and_die(self: Checkpoint, progressed: Any) -> None:
-        write(self, progressed)
-        if dying:
+        nonlocal left
+        self.write(progressed)
+        left -= 1
+        if left == 0:
             raise Killed
 
     monkeypatch.setattr(Checkpoint, "offer", write_and_die)
-    for _ in range(5):
+    for _ in range(100):
+        left = int(rng.integers(1, 4))  # writes until it dies
         try:
-            fit_quietly(fit, path)
+            found = fit_quietly(fit, path)
         except Killed:
             kills += 1
-    dying = False
-    require_same("after five deaths", fit_quietly(fit, path)._state(), wanted)
-    assert kills == 5
+        else:
+            break
+    require_same(f"after {kills} deaths", found._state(), wanted)
+    assert kills >= 1 and not list(tmp_path.iterdir())
+
+
+# ---------------------------------------------------- samplers
+
+
+def gibbs(path: Path | None, **more: Any) -> Any:
+    settings = {"n_chains": 3, "n_draws": 6, "burn_in": 3, **HOW, **more}
+    return m.Mixture("diag", 3, inference="gibbs", checkpoint=path, **settings)
+
+
+@pytest.mark.parametrize("sweep", [1, 5, 11, 20])
+def test_a_sampler_goes_on_after_ctrl_c(sweep: int, tmp_path: Path, monkeypatch) -> None:
+    X, path = with_holes(), tmp_path / "fit"
+    wanted = fit_quietly(lambda p: gibbs(p).fit(X), None)._state()
+    left = sweep
+    original = BayesMixture.summarise_sweep
+
+    def interrupt(self: Any, *given: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            raise KeyboardInterrupt
+        return original(self, *given)
+
+    monkeypatch.setattr(BayesMixture, "summarise_sweep", interrupt)
+    if sweep <= 3:  # nothing was drawn
+        with pytest.raises(KeyboardInterrupt):
+            fit_quietly(lambda p: gibbs(p).fit(X), path)
+    else:
+        stopped = fit_quietly(lambda p: gibbs(p).fit(X), path)
+        assert stopped.stop_reason_ == "interrupted"
+    assert path.exists()
+    left = -1
+    resumed = fit_quietly(lambda p: gibbs(p).fit(X), path)
+    require_same("after Ctrl-C", resumed._state(), wanted)
+    assert resumed.stop_reason_ == "done" and not path.exists()
+
+
+def test_a_sampler_goes_on_after_its_time_budget(tmp_path: Path) -> None:
+    X, path = with_holes(), tmp_path / "fit"
+    wanted = fit_quietly(lambda p: gibbs(p).fit(X), None)._state()
+    short = fit_quietly(lambda p: gibbs(p, time_budget=1e-9).fit(X), path)
+    assert short.stop_reason_ == "time_budget" and path.exists()
+    require_same("later", fit_quietly(lambda p: gibbs(p).fit(X), path)._state(), wanted)
+
+
+def test_a_sampler_refuses_a_checkpoint_of_other_rows_or_in_pieces(tmp_path: Path) -> None:
+    X, path = with_holes(), tmp_path / "fit"
+    fit_quietly(lambda p: gibbs(p, time_budget=1e-9).fit(X), path)
+    with pytest.raises(ValueError, match="was written for other data"):
+        gibbs(path).fit(X[:100])
+    with pytest.raises(ValueError, match="n_draws differ"):
+        gibbs(path, n_draws=7).fit(X)
+    tree = store.read(path, "checkpoint")
+    chain = ChainSoFar(params=tree["progressed"].chains, n_sweeps=2, point=np.zeros(3))
+    broken = {**tree, "progressed": replace(tree["progressed"], under_way=chain)}
+    store.write(path, "checkpoint", broken)
+    with pytest.raises(store.ModelFileError, match=r"cannot go on.*delete the file to fit"):
+        fit_quietly(lambda p: gibbs(p).fit(X), path)
+
+
+def test_a_checkpoint_holds_thousands_of_draws(tmp_path: Path, monkeypatch) -> None:
+    # a file names each of its arrays, and its names may take 16 MB
+    sizes = []
+
+    def write_rarely(self: Checkpoint, progressed: Any) -> None:
+        under_way = getattr(progressed, "under_way", None)
+        if callable(under_way) and under_way.args[4] == 4000:
+            self.write(progressed)
+            described = store.describe(self.path)
+            sizes.append((len(described["arrays"]), self.path.stat().st_size))
+
+    monkeypatch.setattr(Checkpoint, "offer", write_rarely)
+    fit_quietly(
+        lambda p: gibbs(p, n_chains=1, n_draws=4000, burn_in=1).fit(table()[0][:20]),
+        tmp_path / "fit",
+    )
+    ((n_arrays, n_bytes),) = sizes
+    assert n_arrays < 60 and n_bytes < 4000 * 2000

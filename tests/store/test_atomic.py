@@ -122,3 +122,37 @@ def test_places_that_cannot_be_written(tmp_path: Path, place: str, words: str) -
     with pytest.raises(ModelWriteError, match=words):
         store.write(tmp_path / place, "Example", [1])
     assert os.listdir(tmp_path) == ["f"]
+
+
+def test_leftovers_of_killed_writers_are_removed_and_nothing_else(path: Path) -> None:
+    store.write(path, "Example", [1])
+    ours = [path.with_name(f".{path.name}.{digits}.tmp") for digits in ("0123456789ab", "f" * 12)]
+    others = [
+        path.with_name(name)
+        for name in (
+            f".{path.name}.tmp",
+            f".{path.name}.0123456789ab.tmp.txt",
+            f".{path.name}.0123456789aB.tmp",
+            f".{path.name}2.0123456789ab.tmp",
+            f".x{path.name}.0123456789ab.tmp",
+        )
+    ]
+    for file in ours + others:
+        file.write_text("x")
+    store.remove_leftovers(path)
+    assert sorted(path.parent.iterdir()) == sorted([path, *others])
+    store.remove_leftovers(path.parent / "no folder" / "file")
+
+
+def test_a_killed_writer_leaves_a_file_that_is_found(path: Path) -> None:
+    program = """
+        import os, signal, sys
+        from mixfold import store
+        from mixfold.store import atomic
+        atomic.os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
+        store.write(sys.argv[1], "Example", [2])
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program), str(path)], check=False)
+    assert len(os.listdir(path.parent)) == 1 and not path.exists()
+    store.remove_leftovers(path)
+    assert not os.listdir(path.parent)

@@ -1,6 +1,6 @@
 """kill -9 in the middle of fits with a checkpoint, again and again; the end must be the same bits.
 
-python -m tools.faults kills [--kills 20] [--only GaussianMixture,RBM] [--seed 0]
+python -m tools.faults kills [--kills 20] [--only GaussianMixture,RBM] [--seed 0] [--interval 0.05]
 python -m tools.faults kills --saving [--kills 40]  # while a model is saved: old or new
 """
 
@@ -73,18 +73,53 @@ def fits() -> Any:
             X,
             None,
         ),
+        "Mixture-gibbs-NaN": (
+            lambda p: m.Mixture(
+                "diag",
+                6,
+                inference="gibbs",
+                n_chains=2,
+                n_draws=40,
+                burn_in=20,
+                thin=2,
+                random_state=0,
+                checkpoint=p,
+            ),
+            holes,
+            None,
+        ),
         "Mixture-collapsed": (
             lambda p: m.Mixture(
                 "diag",
                 6,
                 inference="collapsed",
-                n_chains=1,
-                n_draws=20,
-                burn_in=10,
+                n_chains=8,
+                n_draws=12,
+                burn_in=6,
                 random_state=0,
                 checkpoint=p,
             ),
-            X[:3000],
+            X[:1000],
+            None,
+        ),
+        "BernoulliMixture": (
+            lambda p: m.BernoulliMixture(8, max_iter=200, checkpoint=p, **never),
+            bits,
+            None,
+        ),
+        "CategoricalMixture": (
+            lambda p: m.CategoricalMixture(8, max_iter=120, checkpoint=p, **never),
+            np.clip(np.round(X), 0, 3),
+            None,
+        ),
+        "PoissonMixture": (
+            lambda p: m.PoissonMixture(8, max_iter=200, checkpoint=p, **never),
+            np.clip(np.round(X), 0, 9),
+            None,
+        ),
+        "MultinomialMixture": (
+            lambda p: m.MultinomialMixture(8, max_iter=150, checkpoint=p, **never),
+            counts,
             None,
         ),
         "FactorAnalysis": (
@@ -161,8 +196,11 @@ def fits() -> Any:
     }
 
 
-def child(name: str, checkpoint: str, out: str) -> None:
+def child(name: str, checkpoint: str, out: str, interval: str) -> None:
+    from mixfold.engine import checkpoints
+
     warnings.simplefilter("ignore")
+    checkpoints._LEAST_SECONDS, checkpoints._SHARE = float(interval), 0.3
     make, X, y = fits()[name]
     model = make(checkpoint)
     print("fitting", flush=True)
@@ -172,9 +210,10 @@ def child(name: str, checkpoint: str, out: str) -> None:
     model.save(out)
 
 
-def start(name: str, checkpoint: Path, out: Path) -> subprocess.Popen:
+def start(name: str, checkpoint: Path, out: Path, interval: float) -> subprocess.Popen:
+    words = ["--child", name, str(checkpoint), str(out), str(interval)]
     process = subprocess.Popen(
-        [python(), "-m", "tools.faults", "kills", "--child", name, str(checkpoint), str(out)],
+        [python(), "-m", "tools.faults", "kills", *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -200,7 +239,7 @@ def differences(a: Path, b: Path) -> list[str]:
     ]
 
 
-def murders(name: str, kills: int, rng: random.Random) -> str:
+def murders(name: str, kills: int, rng: random.Random, interval: float) -> str:
     home = scratch_folder("crash")
     checkpoint, whole, pieces = (
         home / f"{name}.ckpt",
@@ -209,7 +248,7 @@ def murders(name: str, kills: int, rng: random.Random) -> str:
     )
     for path in (checkpoint, whole, pieces):
         path.unlink(missing_ok=True)
-    process, began, first = start(name, checkpoint, whole), time.monotonic(), None
+    process, began, first = start(name, checkpoint, whole, interval), time.monotonic(), None
     while process.poll() is None:
         if first is None and checkpoint.exists():
             first = time.monotonic() - began
@@ -222,9 +261,10 @@ def murders(name: str, kills: int, rng: random.Random) -> str:
         return f"{name}: fit of {seconds:.1f} s wrote no checkpoint at all"
     done = runs = resumed = 0
     wrong: list[str] = []
+    left: list[str] = []
     began = time.monotonic()
     while done < kills and time.monotonic() - began < 60 + 6 * kills * max(1.0, seconds):
-        process = start(name, checkpoint, pieces)
+        process = start(name, checkpoint, pieces, interval)
         resumed += checkpoint.exists()
         if _alive_after(process, checkpoint, rng, seconds):
             process.kill()
@@ -232,7 +272,7 @@ def murders(name: str, kills: int, rng: random.Random) -> str:
             done += 1
             if done < kills:
                 continue
-            process = start(name, checkpoint, pieces)  # and now to the end
+            process = start(name, checkpoint, pieces, interval)  # and now to the end
             resumed += checkpoint.exists()
         _, errors = process.communicate()
         runs += 1
@@ -241,11 +281,8 @@ def murders(name: str, kills: int, rng: random.Random) -> str:
             checkpoint.unlink(missing_ok=True)
         else:
             wrong += differences(whole, pieces)
-        left = [
-            p.name
-            for p in home.iterdir()
-            if p.name.startswith(f".{name}.") and p.name.endswith(".tmp")
-        ]
+        # (a kill while the model is saved leaves a file of another name, which no fit knows of)
+        left += [p.name for p in home.glob(f".{name}.ckpt.*.tmp")]
     verdict = "same bits" if not wrong else f"DIFFERENT: {sorted(set(wrong))[:4]}"
     return (
         f"{name}: fit of {seconds:.1f} s (first checkpoint after {first:.1f} s), {done} kills, {resumed} resumed, {runs} ends, {verdict}"  # noqa: E501
@@ -320,20 +357,21 @@ def saving(kills: int, rng: random.Random) -> None:
 
 def main() -> None:
     if len(sys.argv) > 1 and sys.argv[1] == "--child":
-        return child(*sys.argv[2:5])
+        return child(*sys.argv[2:6])
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--only", default="")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--interval", type=float, default=0.05, help="seconds between checkpoints")
     parser.add_argument("--saving", action="store_true")
     options = parser.parse_args()
     rng = random.Random(options.seed)
     if options.saving:
         return saving(options.kills, rng)
     for name in options.only.split(",") if options.only else list(fits()):
-        print(murders(name, options.kills, rng), flush=True)
+        print(murders(name, options.kills, rng, options.interval), flush=True)
     return None
 
 

@@ -125,7 +125,7 @@ class Checkpoint:
 
     @contextmanager
     def going_on(self, saved: Standing | None) -> Iterator[None]:
-        """What goes on from a stored state; an error says where its parts do not fit each other.
+        """What goes on from a stored state; if its parts do not fit each other, an error says so.
 
         A fit that begins anew raises what it raises.
         """

@@ -24,8 +24,6 @@ AMPLIFICATION_LIMIT_32 = 1e3
 FAR_TERMS, FAR_TERMS_32 = 1e9, 1e5
 # and of squared distances, in units of that of a typical row, up to which it never is
 NEAR = 100.0
-# of the largest information of a coordinate, what each has at least
-LEAST_INFORMATION = 1e-30
 # standard deviations of the bulk of the rows beyond which a component of a row or two is an outlier
 FAR_AWAY = 100.0
 
@@ -71,10 +69,9 @@ class DiagonalMetric:
     information: Array
 
     def solve(self, gradient: Array) -> Array:
-        # a coordinate of which nothing is known has next to no information, not none: the matrix
-        # stays positive definite, and no quotient overflows
-        most = float(self.information.max(initial=0.0)) or 1.0
-        return np.asarray(gradient / np.maximum(self.information, LEAST_INFORMATION * most))
+        # a coordinate of which nothing is known stays where it is
+        known = self.information > 1e-300 * np.maximum(np.abs(gradient), 1.0)
+        return np.divide(gradient, self.information, out=np.zeros_like(gradient), where=known)
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,7 @@ def _sample(
     task: Task, plan: Sweeps, number: int, watch: Watcher, keeper: _Keeper, begun: ChainSoFar | None
 ) -> Chain:
     """A blocked chain, from its beginning or from where it was."""
+    assert task.pilot is not None
     rng = np.random.default_rng([task.seed % 2**63, number, 4])
     start = task.model.initialise(task.pilot, rng, number)
     so_far = None if begun is None else unpack_under_way(begun)
