@@ -13,6 +13,8 @@ from sklearn.neighbors import KernelDensity
 
 import mixfold
 from mixfold.families.gaussian import DiagonalMetric
+from mixfold.math import free_codes
+from mixfold.math.free_codes import solve_softmax_residuals
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -217,3 +219,58 @@ def test_a_projection_onto_nothing_reads_out_the_mean() -> None:
 def test_the_inference_of_a_stream_is_checked() -> None:
     with pytest.raises(ValueError, match="inference"):
         mixfold.PoissonMixture(inference=np.array([1.0, 2.0])).partial_fit(COUNTS)
+
+
+def test_an_entry_that_is_a_list_is_named_by_its_place() -> None:
+    rows: list[Any] = X.tolist()
+    rows[4][1] = [1.0, 2.0]
+    with pytest.raises(ValueError, match=r"entry 1 of row 4 of X .* is a list"):
+        mixfold.KernelPCA(1).fit(rows)
+
+
+def test_a_fold_without_weight_is_refused() -> None:
+    weight = np.zeros(len(X))
+    weight[7] = 1.0
+    with pytest.raises(ValueError, match="without a row of positive weight to learn from: only 1"):
+        mixfold.MORP(1, beta="cv", cv=3).fit(X, X[:, 0], sample_weight=weight)
+
+
+def test_residuals_of_softmax_beside_a_huge_matrix() -> None:
+    K = 1e30 * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    labels = np.array([0, 1, 1])
+    found = solve_softmax_residuals(np.zeros((3, 2)), K, labels, 1.0)
+    assert np.isfinite(found).all()
+    assert (np.abs(found @ np.ones(2)) <= 1e-9).all()
+
+
+def test_newton_steps_by_eigenvalues_are_those_by_elimination(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(1)
+    half = rng.normal(size=(4, 4))
+    q, right = rng.dirichlet(np.ones(4), 6), rng.normal(size=(6, 4))
+    expected = free_codes._solve_newton(q, half @ half.T, 0.7, right)
+
+    def refuse(*_: object) -> None:
+        raise np.linalg.LinAlgError
+
+    monkeypatch.setattr(np.linalg, "solve", refuse)
+    found = free_codes._solve_newton(q, half @ half.T, 0.7, right)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_a_condition_on_columns_with_unequal_numbers_of_categories() -> None:
+    codes = np.column_stack([RNG.integers(0, k, 60) for k in (2, 3, 4)]).astype(float)
+    model = mixfold.CategoricalMixture(1, random_state=0).fit(codes)
+    drawn = model.condition([1], [2.0]).sample(5, random_state=0)[0]
+    assert drawn.shape == (5, 2)
+
+
+def test_a_task_that_is_no_word_is_refused() -> None:
+    with pytest.raises(ValueError, match="'task' parameter of MORP"):
+        mixfold.MORP(1, task={"a": 1}).fit(X, Y)
+
+
+def test_a_label_of_novel_rows_is_one_label() -> None:
+    with pytest.raises(ValueError, match="novelty_label must be one label"):
+        mixfold.MixtureClassifier(novelty=0.05, novelty_label=()).fit(X, Y)

@@ -97,13 +97,17 @@ class ComponentFamily(ABC):
 
     def for_columns(self, which: Array, n_features: int) -> Self:
         """The family of some of the columns: settings that have one entry per column are cut."""
-        cut: dict[str, Any] = {
-            f.name: type(value)(np.asarray(value)[which].tolist())
-            if isinstance(value, list | tuple)
-            else np.asarray(value)[which]
-            for f in fields(self)
-            if f.init and np.shape(value := getattr(self, f.name)) == (n_features,)
-        }
+        kept = np.arange(n_features)[which]
+        cut: dict[str, Any] = {}
+        for f in fields(self):
+            value = getattr(self, f.name)
+            if not f.init:
+                continue
+            if isinstance(value, list | tuple):  # entries may be arrays, of any lengths
+                if len(value) == n_features:
+                    cut[f.name] = type(value)(value[j] for j in kept)
+            elif np.shape(value) == (n_features,):
+                cut[f.name] = np.asarray(value)[kept]
         return replace(self, **cut)
 
     # ------------------------------------------------ parameters

@@ -54,13 +54,34 @@ def solve_softmax_residuals(logits: Array, K: Array, labels: Array, scale: float
         if not open_rows.size:
             break
         q = shares[open_rows]
-        inner = q[:, :, None] * (K - (q @ K)[:, None, :])
-        step = np.linalg.solve(np.eye(len(K)) + scale * inner, -gap[open_rows][:, :, None])[..., 0]
+        step = _solve_newton(q, K, scale, -gap[open_rows])
         w[open_rows] = _halve_bad_steps(
             logits[open_rows], K, labels[open_rows], scale, w[open_rows], step
         )
         shares[open_rows] = normalise(logits[open_rows] + w[open_rows] @ K)[1]
     return w
+
+
+def _solve_newton(q: Array, K: Array, scale: float, right: Array) -> Array:
+    """x (n, C) of (I + scale A K) x = right for each row, A = diag(q) - q q'.
+
+    The matrix has no eigenvalue below one, but beside a large K the identity can be lost in
+    rounding. Then with K = L L': (I + s A K)^-1 = I - s A L (I + s L'A L)^-1 L', where the matrix in
+    the middle is symmetric and is inverted by its eigenvalues.
+    """
+    inner = q[:, :, None] * (K - (q @ K)[:, None, :])
+    try:
+        return np.asarray(np.linalg.solve(np.eye(len(K)) + scale * inner, right[:, :, None]))[
+            ..., 0
+        ]
+    except LinAlgError:
+        values, vectors = np.linalg.eigh(K)
+        L = vectors * np.sqrt(np.maximum(values, 0.0))
+        A = q[:, :, None] * (np.eye(len(K)) - q[:, None, :])
+        spread, axes = np.linalg.eigh(L.T @ A @ L)
+        inside = np.einsum("nij,ni->nj", axes, right @ L) / (1 + scale * np.maximum(spread, 0.0))
+        moved = np.einsum("nij,nj->ni", axes, inside) @ L.T
+        return np.asarray(right - scale * np.einsum("nij,nj->ni", A, moved))
 
 
 def _halve_bad_steps(

@@ -59,6 +59,12 @@ def search(
     scores = []
     for train, test in _folds(cv, outputs[0], view.seed):
         inside, outside = (_mask_weight(weight, rows) for rows in (train, test))
+        if not inside.any():
+            raise ValueError(
+                "cv leaves a fold without a row of positive weight to learn from: only "
+                f"{np.count_nonzero(weight)} of {len(weight)} rows have one; set beta, or give "
+                "weight to more rows"
+            )
         thin: ThinSVD = view.thin(Reweighted(source, inside), executor)[0]
         axes = [solve(thin, **settings).weights for settings in tried]
         Z = exact_scores(source, executor, thin.reader(np.hstack(axes)))

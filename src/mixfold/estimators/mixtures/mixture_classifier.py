@@ -565,6 +565,11 @@ def _check_density(estimator: Any) -> None:
 
 def _check_novelty_label(given: Any, label: Any, classes: Array) -> None:
     """Rows that are novel must not look like those of a class, unless it was named for them."""
+    if np.ndim(np.asarray(label, dtype=object)) or isinstance(label, dict | set):
+        raise ValueError(
+            f"novelty_label must be one label, a text or a number; got {label!r}, a "
+            f"{type(label).__name__}"
+        )
     if given is None and label in classes.tolist():
         raise ValueError(
             f"novel rows would be called {label!r}, which is a class of y; name them by "

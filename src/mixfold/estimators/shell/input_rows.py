@@ -169,6 +169,13 @@ def _is_number(text: str | bytes) -> bool:
 
 
 def _locate_ragged_row(X: Any) -> str | None:
+    for i, row in enumerate(X):
+        for j, entry in enumerate(row if isinstance(row, list | tuple) else ()):
+            if isinstance(entry, list | tuple | dict | np.ndarray):
+                return (
+                    f"entry {j} of row {i} of X (both counted from 0) is a "
+                    f"{type(entry).__name__}; give one number, or several columns"
+                )
     sizes = [np.size(row) for row in X]
     other = next((i for i, size in enumerate(sizes) if size != sizes[0]), None)
     if other is None:

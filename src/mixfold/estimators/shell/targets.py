@@ -169,6 +169,8 @@ def are_all_known(encoded: Array, weights: Array | None) -> bool:
 
 def tag_target(tags: Any, task: str) -> Any:
     """Tell scikit-learn what y is; ``task`` 'auto' before a fit, when nobody knows."""
+    if not isinstance(task, str):  # tags are asked for before settings are checked
+        task = "auto"
     tags.target_tags.required = True
     tags.target_tags.multi_output = task in ("multilabel", "regression", "auto")
     tags.classifier_tags = ClassifierTags(multi_label=task == "multilabel")
