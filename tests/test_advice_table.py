@@ -22,6 +22,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.mixture import GaussianMixture as TheirMixture
 
 import mixfold as m
 from mixfold import distributions, metrics, processes
@@ -39,6 +40,7 @@ HOLED = np.where(RNG.random(X.shape) < 0.05, np.nan, X)
 HOLED[0, 0], HOLED[0, 1] = np.nan, 0.0
 COUNTS = RNG.poisson(3, (80, 3)).astype(float)
 WEIGHT = np.r_[2.0, np.ones(79)]
+FEW = np.r_[0, np.full(78, -1), 1]
 POSITIVE = np.abs(X) + 0.1
 Call = Callable[[], Any]
 
@@ -287,6 +289,31 @@ OUTPUTS = [
     row("Set label_solver='em'",
         fit("MixtureOfFactorModels", 2, 1, label_solver="gradient", tradeoff=2.0, y=Y),
         fit("MixtureOfFactorModels", 2, 1, label_solver="em", tradeoff=2.0, y=Y, random_state=0)),
+    row("use by='row', or kernel=None",
+        lambda: m.SupervisedPPCA(1, kernel="rbf").fit(X, Y).oddness(X, by="cell"),
+        lambda: m.SupervisedPPCA(1, kernel="rbf").fit(X, Y).oddness(X, by="row", n_draws=20),
+        lambda: m.SupervisedPPCA(1).fit(X, Y).oddness(X, by="cell", n_draws=20)),
+    row("leave it out, or choose an estimator that takes weights",
+        fit("MixtureClassifier", TheirMixture(), y=Y, sample_weight=WEIGHT),
+        fit("MixtureClassifier", TheirMixture(), y=Y),
+        fit("MixtureClassifier", y=Y, sample_weight=WEIGHT)),
+    row("leave input_noise=None, or set output_weight=1.0",
+        fit("SupervisedPPCA", 1, output_weight="auto", input_noise=0.5, y=Y),
+        fit("SupervisedPPCA", 1, output_weight="auto", y=Y),
+        fit("SupervisedPPCA", 1, output_weight=1.0, input_noise=0.5, y=Y)),
+    row("Label more rows, or set output_weight=1.0",
+        fit("SupervisedPPCA", 1, output_weight="auto", y=FEW),
+        fit("SupervisedPPCA", 1, output_weight="auto", y=Y),
+        fit("SupervisedPPCA", 1, output_weight=1.0, y=FEW)),
+    row("say by PPCA(n_components).fit(X).impute(X), or set output_weight=1.0",
+        fit("SupervisedPPCA", 1, output_weight="auto", rows=HOLED, y=Y),
+        fit("SupervisedPPCA", 1, output_weight="auto", y=Y,
+            rows=m.PPCA(1).fit(HOLED).impute(HOLED)),
+        fit("SupervisedPPCA", 1, output_weight=1.0, rows=HOLED, y=Y)),
+    row("np.column_stack(y); MORP takes several",
+        fit("SupervisedPPCA", 1, y=[T[:, 0], T]),
+        fit("SupervisedPPCA", 1, y=np.column_stack([T[:, 0], T])),
+        fit("MORP", 1, y=[T[:, 0], T])),
     row("for classes set task='classification'",
         fit("SupervisedPPCA", 1, task="regression", y=np.array(["a", "b"])[Y]),
         fit("SupervisedPPCA", 1, task="classification", y=np.array(["a", "b"])[Y])),

@@ -392,7 +392,9 @@ class _Expect:
 
 
 def test_a_worker_that_dies_between_passes_changes_no_bit() -> None:
-    distributed = pytest.importorskip("distributed")
+    distributed = pytest.importorskip(
+        "distributed", reason="needs Dask: pip install 'mixfold[dask]'"
+    )
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0",

@@ -109,7 +109,7 @@ FITS: dict[str, Callable[[Any], Any]] = {
     ).fit(*table()),
     "KMeans": lambda p: m.KMeans(5, max_iter=8, n_init=2, checkpoint=p, **NEVER).fit(table()[0]),
     "GaussianMixture": lambda p: m.GaussianMixture(
-        3, "diag", max_iter=10, acceleration="squarem", checkpoint=p, **NEVER
+        3, covariance_type="diag", max_iter=10, acceleration="squarem", checkpoint=p, **NEVER
     ).fit(table()[0]),
     "BernoulliMixture": lambda p: m.BernoulliMixture(
         3, inference="gibbs", n_chains=2, n_draws=6, burn_in=2, checkpoint=p, **HOW

@@ -66,8 +66,8 @@ def _solve_newton(q: Array, K: Array, scale: float, right: Array) -> Array:
     """x (n, C) of (I + scale A K) x = right for each row, A = diag(q) - q q'.
 
     The matrix has no eigenvalue below one, but beside a large K the identity can be lost in
-    rounding. Then with K = L L': (I + s A K)^-1 = I - s A L (I + s L'A L)^-1 L', where the matrix in
-    the middle is symmetric and is inverted by its eigenvalues.
+    rounding. Then with K = L L': (I + s A K)^-1 = I - s A L (I + s L'A L)^-1 L', where the matrix
+    in the middle is symmetric and is inverted by its eigenvalues.
     """
     inner = q[:, :, None] * (K - (q @ K)[:, None, :])
     try:

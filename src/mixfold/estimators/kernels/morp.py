@@ -305,6 +305,11 @@ default='linear'
         given = find_target(X, y, sample_weight)
         y, known_weights = require_target(self, given.y), given.read_weights()
         self._sets, coded = learn_output_sets(y, self.task, known_weights, self.standardize)
+        if self._sets.single and not isinstance(self.task, str):
+            raise ValueError(
+                "The 'task' parameter of MORP must be one word where y is one set of outputs; got "
+                f"{self.task!r}"
+            )
         weights = weights_or_ones(known_weights, len(coded[0]))
         beta, shares = _share_beta(self.beta, self._sets)
 

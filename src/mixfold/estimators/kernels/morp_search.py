@@ -56,15 +56,18 @@ def search(
     The rows of a fold are decomposed once for all settings: a setting costs no more than its own
     small eigenproblem.
     """
+    folds = [
+        (_mask_weight(weight, train), _mask_weight(weight, test))
+        for train, test in _folds(cv, outputs[0], view.seed)
+    ]
+    if not all(inside.any() for inside, _ in folds):
+        raise ValueError(
+            "cv leaves a fold without a row of positive weight to learn from: only "
+            f"{np.count_nonzero(weight)} of {len(weight)} rows have one; set beta, or give "
+            "weight to more rows"
+        )
     scores = []
-    for train, test in _folds(cv, outputs[0], view.seed):
-        inside, outside = (_mask_weight(weight, rows) for rows in (train, test))
-        if not inside.any():
-            raise ValueError(
-                "cv leaves a fold without a row of positive weight to learn from: only "
-                f"{np.count_nonzero(weight)} of {len(weight)} rows have one; set beta, or give "
-                "weight to more rows"
-            )
+    for inside, outside in folds:
         thin: ThinSVD = view.thin(Reweighted(source, inside), executor)[0]
         axes = [solve(thin, **settings).weights for settings in tried]
         Z = exact_scores(source, executor, thin.reader(np.hstack(axes)))

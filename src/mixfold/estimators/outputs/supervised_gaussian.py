@@ -132,7 +132,9 @@ class GaussianOutputEstimator(SupervisedEstimator):
         noise, floor = self._params.outputs.noise, model.outputs.floor
         if isinstance(self.output_noise, str) and (noise <= floor * (1 + 1e-9)).any():
             self.events_.append(Event("floor", _NO_OUTPUT_NOISE, self.n_iter_))
-            if model.n_components == 1:  # components with one class each are what one hopes for
+            # components with one class each are what one hopes for, and output_weight='auto' has
+            # looked at labels that were held out
+            if model.n_components == 1 and getattr(self, "_emphasis", None) is None:
                 warn(f"{_NO_OUTPUT_NOISE}; see events_", DegenerateWarning)
 
     def _publish_target(self) -> None:
