@@ -65,6 +65,15 @@ def fit(name: str, *args: Any, rows: Any = X, y: Any = None, **settings: Any) ->
     return lambda: getattr(m, name)(*args, **settings).fit(rows, y, **given)
 
 
+def known_part(inference: str) -> Any:
+    """A mixture for a table with two columns whose covariance is known."""
+    parts, options = {"known": [0, 1], "bernoulli": [2]}, {"known": {"covariance": 1.0}}
+    rows = np.column_stack([X[:, :2], Y])
+    return m.Mixture(
+        parts, 2, inference=inference, family_options=options, random_state=0
+    ).fit(rows)  # fmt: skip
+
+
 def chain(**settings: Any) -> dict[str, Any]:
     """A sampler that ends soon."""
     return {"n_components": 2, "n_draws": 20, "burn_in": 20, "n_chains": 2, "random_state": 0,
@@ -310,6 +319,9 @@ OUTPUTS = [
         fit("SupervisedPPCA", 1, output_weight="auto", y=Y,
             rows=m.PPCA(1).fit(HOLED).impute(HOLED)),
         fit("SupervisedPPCA", 1, output_weight=1.0, rows=HOLED, y=Y)),
+    row("with its parameters averaged out; fit it with inference='em' and no prior",
+        lambda: known_part("vb").condition([0], [1.0]),
+        lambda: known_part("em").condition([0], [1.0])),
     row("np.column_stack(y); MORP takes several",
         fit("SupervisedPPCA", 1, y=[T[:, 0], T]),
         fit("SupervisedPPCA", 1, y=np.column_stack([T[:, 0], T])),
