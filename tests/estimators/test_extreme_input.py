@@ -125,8 +125,9 @@ def test_latents_that_are_singular_up_to_rounding_have_a_root() -> None:
 
 def test_noises_of_views_whose_units_have_no_ratio() -> None:
     """The closed form is in units of each view: those of X cancel from what is said of y."""
-    rows = RNG.normal(size=(60, 3))
-    y = rows @ [1.0, -1.0, 0.5] + 0.1 * RNG.normal(size=60)
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(60, 3))
+    y = rows @ [1.0, -1.0, 0.5] + 0.1 * rng.normal(size=60)
     settings = {"task": "regression", "solver": "profile", "standardize": False, "random_state": 0}
     plain = mixfold.SupervisedPPCA(2, **settings).fit(rows, y)
     for unit in (1e148, 1e-100):
