@@ -133,7 +133,9 @@ def test_noises_of_views_whose_units_have_no_ratio() -> None:
     for unit in (1e148, 1e-100):
         scaled = mixfold.SupervisedPPCA(2, **settings).fit(rows * unit, y)
         assert np.isfinite(scaled.lower_bound_)
-        np.testing.assert_allclose(scaled.predict(rows * unit), plain.predict(rows), atol=1e-4)
+        # the search for the ratio of both noises ends where its objective is flat: 25 seeds
+        # differ by up to 1.5e-3, of outputs that vary by 1.5
+        np.testing.assert_allclose(scaled.predict(rows * unit), plain.predict(rows), atol=5e-3)
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1.0, 1e140])
