@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from mixfold.engine.executors.row_memory import PassMemory
     from mixfold.engine.online import Online
 
+# events that are true of a component at a step, and need not be at the next
+PASSING = ("floor", "thin", "outlier")
 # plain steps before the first extrapolation: far from an optimum EM is hard to beat
 WARM_UP = 5
 
@@ -129,6 +131,12 @@ def forget_climb_of_other_data(state: Climb, objective: float) -> Climb:
     if np.isclose(objective, state.expected, rtol=1e-12, atol=0):
         return replace(state, expected=None)
     return replace(state, expected=None, trace=(), plain=0, points=(), earlier=0, length=1.0)
+
+
+def without_past(events: tuple[Event, ...], fresh: tuple[Event, ...]) -> tuple[Event, ...]:
+    """Without what was said of components earlier and is no longer so, by the last step."""
+    now = {(e.kind, e.component) for e in fresh}
+    return tuple(e for e in events if e.kind not in PASSING or (e.kind, e.component) in now)
 
 
 def add_events(events: tuple[Event, ...], fresh: tuple[Event, ...]) -> tuple[Event, ...]:

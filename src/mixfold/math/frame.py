@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mixfold.contracts import Array, Positive, record
+from mixfold.contracts import Array, NotNegative, Positive, record
 
 # columns of a sample that are looked at together: temporaries stay small beside the sample
 _COLUMNS = 16
@@ -17,6 +17,8 @@ _COLUMNS = 16
 _OUTLYING = 30.0
 # what 10 and 90 % quantiles of a standard normal are apart
 _NORMAL_RANGE = 2.5631031310892007
+# steps between values, relative to the range of a column, that are errors of arithmetic
+_NO_STEP = 1e-9
 # no column with less kurtosis can have such rows: a fifth of the weight would hold all variance
 _LEAST_KURTOSIS = 4.5
 
@@ -32,6 +34,8 @@ class Frame:
 
     origin: Array
     scale: Positive
+    # the variance of the rounding of each column, in these coordinates, if it counts
+    rounding: NotNegative | None = None
 
     @property
     def log_scale(self) -> Array:
@@ -91,7 +95,27 @@ def widen_constant_columns(frame: Frame, X: Array, spread: Array) -> Frame:
     constant = np.nanmax(X, axis=0) == np.nanmin(X, axis=0)
     # of n sampled rows none differs: at most about one in n does
     scale = np.where(constant & (spread > 0), spread / np.sqrt(len(X)), frame.scale)
-    return Frame(frame.origin, scale)
+    return Frame(frame.origin, scale, frame.rounding)
+
+
+def with_rounding(frame: Frame, X: Array) -> Frame:
+    """The frame with the variances of a uniform error within the resolution of each column."""
+    return Frame(frame.origin, frame.scale, (resolution(X) / frame.scale) ** 2 / 12)
+
+
+def resolution(X: Array) -> Array:
+    """The smallest step between two distinct values of each column; 0 where there are not two.
+
+    Values are recorded in steps: years, tenths of a degree, yes or no. Of values without any the
+    smallest step is tiny beside the spread of the column, about 1 / n^2 of its range.
+    """
+    found = np.zeros(X.shape[1])
+    for d in range(X.shape[1]):
+        steps = np.diff(np.sort(X[:, d].astype(float)))  # missing entries come last
+        steps = steps[~np.isnan(steps)]
+        steps = steps[steps > _NO_STEP * steps.sum()]
+        found[d] = steps.min() if steps.size else 0.0
+    return found
 
 
 def plain_frame(n_features: int) -> Frame:
@@ -136,7 +160,10 @@ def _mean_and_variance(X: Array, weight: Array) -> tuple[Array, Array, Array]:
 def uniform(frame: Frame) -> Frame:
     """The same origin with one scale for all columns, so that spheres stay spheres."""
     scale = np.sqrt(np.mean(frame.scale**2))
-    return Frame(frame.origin, np.full_like(frame.scale, scale))
+    rounding = frame.rounding
+    if rounding is not None:
+        rounding = np.full_like(rounding, np.mean(rounding * frame.scale**2) / scale**2)
+    return Frame(frame.origin, np.full_like(frame.scale, scale), rounding)
 
 
 def subtract_origin(X: Any, origin: Array) -> Any:

@@ -55,10 +55,13 @@ class GaussianMixture(MixtureEstimator):
         The fit stops when the total gain still to come, extrapolated from the recent rate of
         convergence, is below ``tol``. The gain is that of the mean log-likelihood per row.
         scikit-learn looks at the last step only.
-    reg_covar : float, default=1e-6
+    reg_covar : float or 'auto', default='auto'
         Smallest variance of a component in any direction, relative to the variance of the data.
         It is a bound, not an addition: a covariance above it is the maximum-likelihood one. Where a
         few rows are so far away that the variance is theirs alone, that of the others counts.
+        'auto' is 1e-6, and no less than the variance of a uniform error within the step in which
+        the values of a column are recorded (s^2 / 12 of the smallest step s between two distinct
+        values), so that rounded columns, and those of two values, have no spikes.
     max_iter : int, default=500
         Largest number of iterations. Each start has this limit.
     n_init : int, default=1
@@ -143,7 +146,7 @@ class GaussianMixture(MixtureEstimator):
     _constraints: ClassVar[rule.Constraints] = {
         "n_components": (rule.integer(1),),
         "covariance_type": (rule.one_of(GAUSSIAN),),
-        "reg_covar": (rule.number(0),),
+        "reg_covar": (rule.number(0), rule.one_of(["auto"])),
         "init_params": (rule.one_of(STARTS),),
     }  # fmt: skip
     _shape_names: ClassVar[str] = "n_components or covariance_type"
@@ -158,7 +161,7 @@ class GaussianMixture(MixtureEstimator):
         *,
         covariance_type: str = "full",
         tol: float = 1e-6,
-        reg_covar: float = 1e-6,
+        reg_covar: float | str = "auto",
         max_iter: int = 500,
         n_init: int = 1,
         init_params: str = "kmeans",
@@ -309,8 +312,10 @@ class GaussianMixture(MixtureEstimator):
         return found
 
 
-def gaussian_family(covariance_type: str, reg_covar: float) -> GaussianFamily:
+def gaussian_family(covariance_type: str, reg_covar: float | str) -> GaussianFamily:
     """The family of the components of a Gaussian mixture without priors."""
+    if reg_covar == "auto":
+        return GAUSSIAN[covariance_type](floor=1e-6, rounded=True)
     # a variance of exactly zero has no density; the least floor is far below any real one
     return GAUSSIAN[covariance_type](floor=max(float(reg_covar), 1e-14))
 

@@ -97,8 +97,9 @@ class NestedMixture(DensityEstimator):
         The fit stops when the total gain still to come, extrapolated from the recent rate of
         convergence, is below ``tol``. The rule holds for each of the fits; the gain is that of its
         mean log-likelihood per row.
-    reg_covar : float, default=1e-6
-        Smallest variance in any direction, relative to the variance of all of the data.
+    reg_covar : float or 'auto', default='auto'
+        Smallest variance in any direction, relative to that of the data; 'auto' as in
+        :class:`GaussianMixture`.
     max_iter : int, default=500
         Largest number of iterations. Each of the fits has this limit.
     n_init : int, default=1
@@ -192,7 +193,7 @@ class NestedMixture(DensityEstimator):
         "covariance_type": (rule.one_of(GAUSSIAN),),
         "n_layers": (rule.integer(1),),
         "refine": (rule.boolean(),),
-        "reg_covar": (rule.number(0),),
+        "reg_covar": (rule.number(0), rule.one_of(["auto"])),
         "init_params": (rule.one_of(STARTS),),
     }  # fmt: skip
     _stored: ClassVar[tuple[str, ...]] = (
@@ -211,7 +212,7 @@ class NestedMixture(DensityEstimator):
         n_layers: int = 2,
         refine: bool = True,
         tol: float = 1e-6,
-        reg_covar: float = 1e-6,
+        reg_covar: float | str = "auto",
         max_iter: int = 500,
         n_init: int = 1,
         init_params: str = "kmeans",

@@ -22,6 +22,10 @@ _EVENTS = {
         "Fewer components, fewer parameters, or without repeated rows and columns that follow "
         "from others",
     ),
+    "thin": (
+        "Many rows of a component have no spread in some direction: equal values, or rows on a line",
+        "If the equal values are a code such as 0 for none, make them a column of their own",
+    ),
     "reseed": (
         "A component lost its rows and was moved to others",
         "Fewer components, or several starts (n_init)",
