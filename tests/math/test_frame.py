@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from mixfold.math import frame
 from mixfold.math.frame import Frame, frame_of, same_frame, uniform
@@ -80,11 +81,15 @@ def test_the_resolution_of_a_column_is_its_smallest_step(rng: np.random.Generato
     assert frame.resolution(rng.normal(size=(500, 1)))[0] < 1e-3
 
 
-def test_rounding_has_the_variance_of_a_uniform_error(rng: np.random.Generator) -> None:
-    exact = 3 * rng.normal(size=(20000, 1))
-    X = np.round(exact)
+def test_a_normal_for_each_value_has_the_likelihood_of_their_shares(
+    rng: np.random.Generator,
+) -> None:
+    step = 0.7
+    X = step * rng.integers(0, 4, (500, 1))
     made = frame.with_rounding(frame.frame_of(X, np.ones(len(X))), X)
-    assert made.rounding[0] * made.scale[0] ** 2 == pytest.approx(np.var(X - exact), rel=0.03)
+    least = made.rounding[0] * made.scale[0] ** 2
+    assert norm.pdf(0, scale=np.sqrt(least)) == pytest.approx(1 / step)
+    X = np.round(3 * rng.normal(size=(500, 1)))
     both = np.column_stack([X, 100 * X])
     one = frame.uniform(frame.with_rounding(frame.frame_of(both, np.ones(len(both))), both))
-    np.testing.assert_allclose(one.rounding * one.scale**2, (1 + 1e4) / 2 / 12)
+    np.testing.assert_allclose(one.rounding * one.scale**2, (1 + 1e4) / 2 / (2 * np.pi))

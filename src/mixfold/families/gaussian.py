@@ -27,8 +27,8 @@ FAR_TERMS, FAR_TERMS_32 = 1e9, 1e5
 NEAR = 100.0
 # standard deviations of the bulk of the rows beyond which a component of a row or two is an outlier
 FAR_AWAY = 100.0
-# A variance that is held at that of the rounding makes no spike if it is at least this part of the
-# variance of the data: densities are then at most twenty times as high as those of the data
+# A variance at the least of a column recorded in steps makes no spike if it is at least this part
+# of the variance of the data: densities are then at most twenty times as high as those of the data
 SPIKE = 0.05**2
 
 
@@ -85,8 +85,8 @@ class GaussianFamily(ComponentFamily):
     Parameters
     ----------
     rounded : bool
-        No variance is smaller than that of the rounding of its column, either: values that are
-        recorded in steps (years, yes or no) are known up to half a step.
+        No variance is smaller than a column recorded in steps (years, yes or no) can tell, either:
+        see ``with_rounding``.
     """
 
     rounded: bool = field(default=False, kw_only=True)

@@ -59,9 +59,9 @@ class GaussianMixture(MixtureEstimator):
         Smallest variance of a component in any direction, relative to the variance of the data.
         It is a bound, not an addition: a covariance above it is the maximum-likelihood one. Where a
         few rows are so far away that the variance is theirs alone, that of the others counts.
-        'auto' is 1e-6, and no less than the variance of a uniform error within the step in which
-        the values of a column are recorded (s^2 / 12 of the smallest step s between two distinct
-        values), so that rounded columns, and those of two values, have no spikes.
+        'auto' is 1e-6, and in a column whose values are recorded in steps no less than s^2 / (2 pi)
+        of the smallest step s between two distinct values: the density of a value is then at most
+        1 / s, and rounded columns, and those of two values, have no spikes.
     max_iter : int, default=500
         Largest number of iterations. Each start has this limit.
     n_init : int, default=1

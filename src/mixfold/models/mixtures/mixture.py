@@ -15,7 +15,6 @@ from mixfold.contracts import (
     Array,
     Block,
     Context,
-    Event,
     Executor,
     Metric,
     Pilot,
@@ -34,8 +33,8 @@ from mixfold.math.softmax import choose, clamp, entropies, normalise
 from mixfold.mixing.free import FreeWeights
 from mixfold.mixing.protocol import Mixing
 from mixfold.models.mixtures.far_rows import separate_far_rows
-from mixfold.models.mixtures.given_start import GivenStart
 from mixfold.models.mixtures.floor_events import floor_events
+from mixfold.models.mixtures.given_start import GivenStart
 from mixfold.models.mixtures.outliers import outlier_events, outlying
 from mixfold.models.mixtures.rearrangements import rearrangements
 from mixfold.models.mixtures.repair import find_empty_components, repair_empty_components

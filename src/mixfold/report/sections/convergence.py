@@ -23,7 +23,7 @@ _EVENTS = {
         "from others",
     ),
     "thin": (
-        "Many rows of a component have no spread in some direction: equal values, or rows on a line",
+        "Many rows of a component have no spread in some direction (equal, or on a line)",
         "If the equal values are a code such as 0 for none, make them a column of their own",
     ),
     "reseed": (
