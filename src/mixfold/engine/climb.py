@@ -155,7 +155,7 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
     state = replace(
         state,
         image=update.params,
-        events=add_events(without_past(state.events, update.events), update.events),
+        events=add_events(_still_true(state.events, update), update.events),
         points=_remember(task.model, state, stats, update.params, rules),
         **_trial(update, state, stats),
     )
@@ -164,6 +164,11 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
     if not update.monotone:  # a repair: what came before says nothing about what comes now
         state = replace(state, points=(), plain=0)
     return _step(task, state, rules)
+
+
+def _still_true(events: tuple[Event, ...], update: Update[Any]) -> tuple[Event, ...]:
+    """Events but for those that the step takes back; a tentative one may be short and say nothing."""
+    return events if update.length is not None else without_past(events, update.events)
 
 
 def _accept_rows(task: Task, state: Climb) -> Climb:

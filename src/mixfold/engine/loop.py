@@ -27,8 +27,9 @@ RACE = ((5, 6), (8, 3), (16, 3))
 # Climbs whose objectives differ by less, per unit of weight, have met; so many of them, above all
 # others, decide the race
 SAME, DECIDED = 1e-7, 3
-# what the best one may have there before it meets all rows
-PILOT_STEPS = 40
+# what the best one may have there before it meets all rows, or if it has met them already; how many
+# are tried if it has spikes
+PILOT_STEPS, WHOLE_STEPS, SETTLED = 40, 200, 8
 # how often its components are rearranged, the steps of a trial, and what it has to gain per weight
 REARRANGED, TRIAL_STEPS, BETTER = 3, 16, 1e-4
 
@@ -242,15 +243,19 @@ def choose_start(task: Task, plan: Plan, rules: Rules, restart: int) -> Climb:
 
 
 def _race(task: Task, climbs: list[Climb], rules: Rules) -> list[Climb]:
-    """Several climbs, best first: all make a few steps, the best of them some more, and so on."""
+    """Several climbs, best first: all make a few steps, the best of them some more, and so on.
+
+    Those that were left behind come after the others."""
+    behind: list[Climb] = []
     for passes, survivors in RACE:
         climbs = [_follow(task, c, rules, passes) for c in climbs]
         groups = _group_equal(climbs)
-        best = [group[0] for group in groups[:survivors]]
+        best = [group[0] for group in groups]
+        best, behind = best[:survivors], best[survivors:] + behind
         if len(best) == 1 or len(groups[0]) >= DECIDED:
             break
         climbs = [c for c in climbs if any(c is b for b in best)]
-    return best
+    return best + behind
 
 
 def _group_equal(climbs: list[Climb]) -> list[list[Climb]]:
@@ -276,11 +281,19 @@ def _have_met(one: Climb, other: Climb) -> bool:
 
 
 def _settle(task: Task, ranked: list[Climb], rules: Rules) -> Climb:
-    """The first climb that goes on for a while without ending in a spike, or the best of all."""
-    rules = replace(rules, tol=max(rules.tol, 1e-4))
+    """The first climb that goes on without ending in a spike, or the best of some.
+
+    It goes on for a while, or to its end where the pilot has all rows: a climb that seems to have
+    ended may still find its way to a spike."""
+    assert task.pilot is not None
+    steps = PILOT_STEPS
+    if task.pilot.block.n_rows == task.pilot.total_rows:
+        steps = WHOLE_STEPS
+    else:
+        rules = replace(rules, tol=max(rules.tol, 1e-4))
     tried: list[Climb] = []
-    for one in ranked:
-        tried.append(_follow(task, one, rules, PILOT_STEPS))
+    for one in ranked[:SETTLED]:
+        tried.append(_follow(task, one, rules, steps))
         if not _has_spikes(tried[-1]):
             return tried[-1]
     return _group_equal(tried)[0][0]

@@ -67,9 +67,10 @@ class GaussianMixture(MixtureEstimator):
     n_init : int, default=1
         Starts that are followed to the end; the best is kept.
     init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'}, default='kmeans'
-        How rows are first shared among the components. 'kmeans' compares a dozen k-means starts (on
-        scaled columns, on whitened data, on one column alone) after some steps on a sample of the
-        rows; the others make one start each. Columns are scaled first, so that their units do not
+        How rows are first shared among the components. 'kmeans' makes two dozen k-means starts (on
+        scaled columns, on whitened data, on one column or direction, on the distance from a row),
+        which race on a sample of the rows, and tries the best one with components merged and split;
+        the others make one start each. Columns are scaled first, so that their units do not
         matter (for the spherical types, which compare columns with each other, they do).
     weights_init, means_init, precisions_init : array-like, default=None
         Parts of the start that are known.
