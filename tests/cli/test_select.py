@@ -161,7 +161,7 @@ def test_a_fit_at_the_floor_is_explained(run: Run, tmp_path: Path) -> None:
 
 def test_tests_are_reported(run: Run, few: tuple[object, ...]) -> None:
     assert "test of 2 components against fewer: p = 0.25" in words_of(
-        run("select", *few, "--set", "covariance_type=diag", "--test", 3)
+        run("select", *few, "--test", 3)
     )
 
 
