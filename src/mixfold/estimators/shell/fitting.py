@@ -8,13 +8,13 @@ Open the data (``estimator._open``), look at them (``survey_rows``), make the mo
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from mixfold.contracts import Executor, Pilot, Source
+from mixfold.contracts import Array, Event, Executor, Pilot, Source
 from mixfold.engine import loop
 from mixfold.engine.acceleration import ACCELERATIONS, Acceleration
 from mixfold.engine.checkpoints import Checkpoint
@@ -129,6 +129,21 @@ def run_fit(
 
 
 # ---------------------------------------------------- after a fit
+
+
+def reorder_components(model: Any, fit: Fit, order: Array) -> Fit:
+    """The fit with its components in another order, if their prior allows it; events follow."""
+    params = model.permute_components(fit.params, order)
+    if params is fit.params:
+        return fit
+    place = np.argsort(order)
+    events = (e if e.component < 0 else _rename(e, int(place[e.component])) for e in fit.events)
+    return replace(fit, params=params, events=tuple(events))
+
+
+def _rename(event: Event, component: int) -> Event:
+    message = event.message.replace(f"component {event.component} ", f"component {component} ")
+    return replace(event, component=component, message=message)
 
 
 def store_fit(estimator: Any, fit: Fit, survey: Survey) -> None:
