@@ -168,8 +168,12 @@ class ComponentFamily(ABC):
 
     def extent(self, params: Any) -> Array:
         """How far rows of each component are from its mean (K, D), in data coordinates; 0 where
-        that is settled by the mean."""
+        that is settled by the mean, or is the same for all components."""
         return np.zeros(params.means.shape)
+
+    def shared_extent(self, params: Any) -> Array | None:
+        """The same (D,) where all components share it."""
+        return None
 
     @abstractmethod
     def from_sample(self, frame: Frame, U: Array, resp: Array) -> Any:

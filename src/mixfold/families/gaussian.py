@@ -89,12 +89,21 @@ class GaussianFamily(ComponentFamily):
     def describe(self, params: GaussianParams) -> dict[str, Any]:
         return {**super().describe(params), "covariances": self.covariances(params)}
 
-    def extent(self, params: GaussianParams) -> Array:
+    def _shares_scatter(self, params: GaussianParams) -> bool:
         K, D = params.means.shape
-        if self.scatter_shape(K, D) == self.scatter_shape(K + 1, D):  # that of all components
+        return self.scatter_shape(K, D) == self.scatter_shape(K + 1, D)
+
+    def extent(self, params: GaussianParams) -> Array:
+        if self._shares_scatter(params):
             return super().extent(params)
         scatter = params.scatter
-        own = np.diagonal(scatter, axis1=1, axis2=2) if self.matrix else scatter.reshape(K, -1)
+        own = np.diagonal(scatter, axis1=1, axis2=2) if self.matrix else scatter
+        return np.asarray(np.sqrt(own.reshape(len(scatter), -1)) * params.frame.scale)
+
+    def shared_extent(self, params: GaussianParams) -> Array | None:
+        if not self._shares_scatter(params):
+            return None
+        own = np.diagonal(params.scatter) if self.matrix else params.scatter
         return np.asarray(np.sqrt(own) * params.frame.scale)
 
     def change_frame(self, params: GaussianParams, frame: Frame) -> GaussianParams:

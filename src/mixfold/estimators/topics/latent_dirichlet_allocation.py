@@ -21,6 +21,7 @@ from mixfold.engine.random import RowKeys, seed_from
 from mixfold.engine.schedules import Stepwise, learn_batch
 from mixfold.engine.sources import open_source
 from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell.fitting import note_order, order_of
 from mixfold.estimators.topics.topic_model import (
     START_STEPS,
     Corpus,
@@ -360,14 +361,18 @@ class LatentDirichletAllocation(TopicEstimator):
             schedule = Stepwise(
                 each, self.n_documents_ / self.batch_size, weight=self.n_documents_, **settings
             )
+        batch = BatchSource(source, split_block(documents))
         learned = learn_batch(
             self._make_model(self._params).for_batches(),
             self._params,
             schedule,
-            BatchSource(source, split_block(documents)),
+            batch,
             ThreadExecutor(self.n_jobs),
             total_weight=None if self.total_samples is None else float(self.total_samples),
+            order=order_of(self, batch, new=False),
         )
+        if learned.stats.documents > 0:
+            note_order(self, learned)
         self._params, self._schedule = learned.params, learned.schedule
         self.n_documents_ += learned.stats.documents
         self.n_tokens_ += learned.stats.tokens

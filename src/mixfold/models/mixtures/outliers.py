@@ -16,6 +16,10 @@ from mixfold.models.mixtures.rows import take_rows
 
 # rows that such a component has, at least and at most, in rows of average weight
 _LEAST, _SINGLE, _MOST = 0.5, 1.5, 3.5
+# standard deviations from the mean at which a row is looked at, which is far for any table
+_FAR_FOR_ONE_COLUMN = 10.0
+# spread of most rows that a covariance of all components cannot exceed without rows far away
+_WIDE = 3.0
 # entries of the pilot that tell where most rows are
 _ENTRIES = 2**20
 
@@ -139,4 +143,28 @@ def tell_of_outliers(
         entries = family.entries(stats.components, stats.counts)
         return Place(centres, family.extent(components), entries)
 
-    return outlier_events(family.bulk, place, stats.counts, context)
+    told = outlier_events(family.bulk, place, stats.counts, context)
+    return told + _tell_of_shared(family, point(), context)
+
+
+def _tell_of_shared(
+    family: ComponentFamily, components: Any, context: Context
+) -> tuple[Event, ...]:
+    """What is told of a covariance of all components that is that of rows far away."""
+    extent, pilot = family.shared_extent(components), context.pilot
+    if extent is None or pilot is None or components.n_components == 1:
+        return ()
+    extremes = np.stack([pilot.minimum, pilot.maximum])
+    frame = components.frame
+    if not np.nanmax(np.abs((extremes - frame.origin) / frame.scale)) > _FAR_FOR_ONE_COLUMN:
+        return ()  # nearly always: no further look at the rows
+    bulk = bulk_of_rows(family.bulk, pilot)
+    if bulk is None or not (wide := extent > _WIDE * bulk.scale).any():
+        return ()
+    column = int(np.argmax(np.where(wide, extent / bulk.scale, 0.0)))
+    message = (
+        f"the variance of column {column} that all components share is that of a few rows far away "
+        "from all others: remove these rows if they are mistakes, or give each component a "
+        "covariance of its own"
+    )
+    return (Event("outlier", message, context.iteration),)
