@@ -139,6 +139,9 @@ def add_events(events: tuple[Event, ...], fresh: tuple[Event, ...]) -> tuple[Eve
 
 def add_step_events(events: tuple[Event, ...], fresh: tuple[Event, ...]) -> tuple[Event, ...]:
     """The same after an M step, which also tells what is no longer so: a component that held a row
-    far away may hold others by now."""
-    now = {e.component for e in fresh if e.kind == "outlier"}
-    return add_events(tuple(e for e in events if e.kind != "outlier" or e.component in now), fresh)
+    far away may hold others by now. Such events come first: they explain others."""
+    now = tuple(e for e in fresh if e.kind == "outlier")
+    return now + add_events(
+        tuple(e for e in events if e.kind != "outlier"),
+        tuple(e for e in fresh if e.kind != "outlier"),
+    )

@@ -92,8 +92,9 @@ def bulk_of(X: Array, weight: Array) -> Frame:
     far away do not change. The scale is infinite where there is no spread to measure by."""
     origin, variance, kurtosis = _column_moments(X, weight)
     scale = np.sqrt(variance)
-    for d in np.flatnonzero(kurtosis > _LEAST_KURTOSIS):
-        origin[d], scale[d] = _median_and_scale(X[:, d], weight)
+    tailed = np.flatnonzero(kurtosis > _LEAST_KURTOSIS)
+    if tailed.size:
+        origin[tailed], scale[tailed] = _medians_and_scales(X[:, tailed], weight)
     noise = 8 * np.finfo(X.dtype if X.dtype.kind == "f" else float).eps * np.abs(origin)
     return Frame(origin, np.where(scale > noise, scale, np.inf))
 
@@ -125,6 +126,20 @@ def frame_about_zero(X: Array, weight: Array) -> Frame:
     positive = scale > 0
     common = np.sqrt(np.mean(scale[positive] ** 2)) if positive.any() else 1.0
     return Frame(np.zeros_like(centred.origin), np.where(positive, scale, common))
+
+
+def _medians_and_scales(X: Array, weight: Array) -> tuple[Array, Array]:
+    """``_median_and_scale`` of many columns, at once where nothing is missing and rows weigh the
+    same."""
+    found = np.empty((2, X.shape[1]))
+    left = np.arange(X.shape[1])
+    if np.ptp(weight) == 0 and not np.isnan(X).any():
+        low, middle, high = np.quantile(X, (0.1, 0.5, 0.9), axis=0, method="inverted_cdf")
+        found[0], found[1] = middle, (high.astype(float) - low) / _NORMAL_RANGE
+        left = np.flatnonzero(high <= low)
+    for d in left:
+        found[:, d] = _median_and_scale(X[:, d], weight)
+    return found[0], found[1]
 
 
 def _median_and_scale(x: Array, weight: Array) -> tuple[float, float]:

@@ -142,13 +142,17 @@ def reorder_components(model: Any, fit: Fit, order: Array) -> Fit:
     params = model.permute_components(fit.params, order)
     if params is fit.params:
         return fit
+    return replace(fit, params=params, events=reorder_events(fit.events, order))
+
+
+def reorder_events(events: tuple[Event, ...], order: Array) -> tuple[Event, ...]:
+    """Events of components that have been put in another order."""
     place = np.argsort(order)
-    events = (e if e.component < 0 else _rename(e, int(place[e.component])) for e in fit.events)
-    return replace(fit, params=params, events=tuple(events))
+    return tuple(e if e.component < 0 else _rename(e, int(place[e.component])) for e in events)
 
 
 def _rename(event: Event, component: int) -> Event:
-    message = event.message.replace(f"component {event.component} ", f"component {component} ")
+    message = event.message.replace(f"component {event.component}", f"component {component}", 1)
     return replace(event, component=component, message=message)
 
 

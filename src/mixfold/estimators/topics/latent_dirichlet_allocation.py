@@ -86,8 +86,8 @@ class LatentDirichletAllocation(TopicEstimator):
     learning_method : {'batch', 'online'}, default='batch'
         'online' takes a step after each ``batch_size`` documents (stochastic), from a start by a
         sample: for corpora of which a pass is long. Documents are visited in random order, as far
-        as 16384 of them are held at a time, by threads of this process. At the end of a pass the
-        documents of all its batches count alike.
+        as 16384 of them, or documents of 2^23 different words in all, are held at a time, by
+        threads of this process. At the end of a pass the documents of all its batches count alike.
     init : {'plsi', 'random'}, default='plsi'
         Where the topics begin.
     batch_size : int, default=512

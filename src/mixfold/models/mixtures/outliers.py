@@ -18,8 +18,10 @@ from mixfold.models.mixtures.rows import take_rows
 _LEAST, _SINGLE, _MOST = 0.5, 1.5, 3.5
 # standard deviations from the mean at which a row is looked at, which is far for any table
 _FAR_FOR_ONE_COLUMN = 10.0
-# spread of most rows that a covariance of all components cannot exceed without rows far away
+# in units of the spread of most rows: wider than that are no components without rows far away
 _WIDE = 3.0
+# share of all rows that are few
+_FEW = 0.01
 # entries of the pilot that tell where most rows are
 _ENTRIES = 2**20
 
@@ -144,27 +146,37 @@ def tell_of_outliers(
         return Place(centres, family.extent(components), entries)
 
     told = outlier_events(family.bulk, place, stats.counts, context)
-    return told + _tell_of_shared(family, point(), context)
+    return told or _tell_of_wide(family, point(), context)
 
 
-def _tell_of_shared(
-    family: ComponentFamily, components: Any, context: Context
-) -> tuple[Event, ...]:
-    """What is told of a covariance of all components that is that of rows far away."""
-    extent, pilot = family.shared_extent(components), context.pilot
-    if extent is None or pilot is None or components.n_components == 1:
+def _tell_of_wide(family: ComponentFamily, components: Any, context: Context) -> tuple[Event, ...]:
+    """What is told of a covariance, of one component or of all, that is that of rows far away."""
+    pilot, frame = context.pilot, components.frame
+    if pilot is None or components.n_components == 1:
         return ()
     extremes = np.stack([pilot.minimum, pilot.maximum])
-    frame = components.frame
     if not np.nanmax(np.abs((extremes - frame.origin) / frame.scale)) > _FAR_FOR_ONE_COLUMN:
         return ()  # nearly always: no further look at the rows
     bulk = bulk_of_rows(family.bulk, pilot)
-    if bulk is None or not (wide := extent > _WIDE * bulk.scale).any():
+    if bulk is None:
         return ()
-    column = int(np.argmax(np.where(wide, extent / bulk.scale, 0.0)))
-    message = (
-        f"the variance of column {column} that all components share is that of a few rows far away "
-        "from all others: remove these rows if they are mistakes, or give each component a "
-        "covariance of its own"
+    far = np.count_nonzero(far_rows(dense_rows(pilot.block.X), bulk))
+    if far > max(_MOST, _FEW * pilot.block.n_rows):
+        return ()
+    shared = family.shared_extent(components)
+    extent = (family.extent(components) if shared is None else shared[None]) / bulk.scale
+    which = np.flatnonzero((extent > _WIDE).any(axis=1))
+    return tuple(_wide_event(k, extent[k], shared is not None, context) for k in which.tolist())
+
+
+def _wide_event(component: int, extent: Array, shared: bool, context: Context) -> Event:
+    column = int(np.argmax(extent))
+    whose = "that all components share" if shared else f"of component {component}"
+    remedy = (
+        "give each component a covariance" if shared else "add a component for each, to have one"
     )
-    return (Event("outlier", message, context.iteration),)
+    message = (
+        f"the variance of column {column} {whose} is that of a few rows far away from all others: "
+        f"remove these rows if they are mistakes, or {remedy} of its own"
+    )
+    return Event("outlier", message, context.iteration, -1 if shared else component)
