@@ -1,4 +1,4 @@
-"""Tables with reference labelings: batteries of a benchmark suite in files, or tables drawn here."""
+"""Tables with reference labelings: batteries of a benchmark suite in files, or drawn here."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _number(path: Path) -> int:
 
 
 def published(folder: Path | None) -> dict[str, dict[str, float]]:
-    """Scores of other methods by set and column, from the table in ``CLUSTERING.md`` if it is there.
+    """Scores of other methods by set and column, from the table in ``CLUSTERING.md`` if any.
 
     A dash is no score; the line of means is left out.
     """
@@ -327,7 +327,7 @@ DRAWN: dict[str, tuple[Draw, int]] = {
 
 
 def draw(name: str, quick: bool = False, seed: int = 0) -> Labelled:
-    """A table of DRAWN; another seed gives other rows, ``quick`` a quarter of them, in any order."""
+    """A table of DRAWN; another seed gives other rows, ``quick`` a quarter of them."""
     how, n = DRAWN[name]
     rng = np.random.default_rng([seed, *name.encode()])
     X, labels = how(rng, n // 4 if quick else n)

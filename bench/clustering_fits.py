@@ -230,8 +230,9 @@ def likelihoods(tables: Sequence[Labelled], seeds: Sequence[int] = SEEDS) -> lis
 
 def _likelihood(X: Array, k: int, seed: int) -> dict[str, Any]:
     """Both have the same floor and are judged by the same code."""
-    from mixfold import GaussianMixture
     from sklearn.mixture import GaussianMixture as Peer
+
+    from mixfold import GaussianMixture
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

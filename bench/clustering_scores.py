@@ -1,4 +1,4 @@
-"""How well a partition meets reference labelings: 1 is perfect, 0 is what chance or one group gets."""
+"""How well a partition meets reference labelings: 1 is perfect, 0 what chance or one group gets."""
 
 from __future__ import annotations
 
