@@ -72,10 +72,7 @@ def scikit_learn(n_init: int) -> Fit:
 
 
 def combined(X: Array, k: int, seed: int) -> Partition:
-    import mixfold
-
-    model = mixfold.MixtureClustering(n_clusters=k, random_state=seed)  # type: ignore[attr-defined]
-    return Partition(np.asarray(model.fit(X).labels_))
+    return _combine(X, k, seed)
 
 
 def genie(X: Array, k: int, seed: int) -> Partition:
@@ -92,10 +89,15 @@ def search(X: Array, k: int, seed: int) -> Partition:
 
 
 def combined_auto(X: Array, k: int, seed: int) -> Partition:
+    return _combine(X, "auto", seed)
+
+
+def _combine(X: Array, n_clusters: int | str, seed: int) -> Partition:
     import mixfold
 
-    model = mixfold.MixtureClustering("auto", random_state=seed)  # type: ignore[attr-defined]
-    return Partition(np.asarray(model.fit(X).labels_))
+    kind = getattr(mixfold, "MixtureClustering")  # noqa: B009 (see _without_clustering)
+    model = kind(n_clusters, random_state=seed).fit(X)
+    return Partition(np.asarray(model.labels_), float(np.mean(model.score_samples(X))))
 
 
 def smallest_bic(X: Array, k: int, seed: int) -> Partition:

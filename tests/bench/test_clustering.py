@@ -179,14 +179,16 @@ LINE = Labelled(
 def test_each_labeling_has_its_own_number_of_clusters(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, int]] = []
 
-    def halves(X: Any, k: int, seed: int) -> Partition:
+    def three(X: Any, k: int, seed: int) -> Partition:
+        """The labeling with three clusters, and nothing where there are two."""
         asked.append((k, seed))
-        return Partition(np.repeat([0, 1], 4) if k == 2 else np.arange(8), -1.5 * k)
+        found = [0, 1] * 4 if k == 2 else [2, 2, 0, 0, 1, 1, 0, 1]
+        return Partition(np.array(found), -1.5 * k)
 
     known = {
-        "a": Method(halves),
-        "b": Method(halves, seeded=False),
-        "c": Method(halves, missing=""),
+        "a": Method(three),
+        "b": Method(three, seeded=False),
+        "c": Method(three, missing="not here"),
     }
     monkeypatch.setattr(clustering_fits, "given_methods", lambda: known)
     (row,) = partitions_given([LINE], (0, 1))
@@ -194,8 +196,8 @@ def test_each_labeling_has_its_own_number_of_clusters(monkeypatch: pytest.Monkey
     assert (row["set"], row["n"], row["d"], row["k"]) == ("hand/line", 8, 1, [2, 3])
     assert {name: len(fits) for name, fits in row["methods"].items()} == {"a": 2, "b": 1}
     first = row["methods"]["a"][0]
-    assert first["ari"] == first["nca"] == 1  # the labeling with two
-    assert first["clusters"] == [2, 8] and first["log_likelihood"] == [-3.0, -4.5]
+    assert first["ari"] == first["nca"] == 1
+    assert first["clusters"] == [2, 3] and first["log_likelihood"] == [-3.0, -4.5]
     (row,) = partitions_given([LINE], (0,), methods=["b"])
     assert set(row["methods"]) == {"b"}
 
