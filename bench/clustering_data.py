@@ -38,11 +38,14 @@ def n_clusters(labels: Array) -> int:
 
 
 def standardised(X: Array) -> Array:
-    """Without columns of variance zero, centred, divided by one number for all columns."""
+    """Without columns of variance zero, centred, divided by one number for all columns.
+
+    As in the suite, that number is the standard deviation of all entries as they are recorded, not
+    of centred ones. It matters to scikit-learn, which adds the same ``reg_covar`` in any units.
+    """
     X = np.asarray(X, float)
     X = X[:, X.min(axis=0) < X.max(axis=0)]
-    X = X - X.mean(axis=0)
-    return np.asarray(X / X.std())
+    return np.asarray((X - X.mean(axis=0)) / X.std(ddof=1))
 
 
 # ------------------------------------------------------------------ files
