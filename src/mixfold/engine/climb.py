@@ -23,8 +23,8 @@ from mixfold.engine.state import (
     Rules,
     Task,
     add_events,
+    add_step_events,
     forget_climb_of_other_data,
-    without_past,
 )
 from mixfold.engine.stopping import STEPS_TOGETHER, fell, remaining_gain
 
@@ -155,7 +155,7 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
     state = replace(
         state,
         image=update.params,
-        events=add_events(_still_true(state.events, update), update.events),
+        events=add_step_events(state.events, update.events, update.length is not None),
         points=_remember(task.model, state, stats, update.params, rules),
         **_trial(update, state, stats),
     )
@@ -164,11 +164,6 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
     if not update.monotone:  # a repair: what came before says nothing about what comes now
         state = replace(state, points=(), plain=0)
     return _step(task, state, rules)
-
-
-def _still_true(events: tuple[Event, ...], update: Update[Any]) -> tuple[Event, ...]:
-    """Events but for those that the step takes back; a tentative one may be short and say nothing."""
-    return events if update.length is not None else without_past(events, update.events)
 
 
 def _accept_rows(task: Task, state: Climb) -> Climb:
@@ -209,7 +204,7 @@ def _take_back(task: Task, state: Climb) -> Climb:
         state,
         params=update.params,
         image=update.params,
-        events=add_events(state.events, update.events),
+        events=add_step_events(state.events, update.events),
         points=(),
         **_trial(update, state, state.stats),
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mixfold.engine.online import Online
 
 # events that are true of a component at a step, and need not be at the next
-PASSING = ("floor", "thin", "outlier")
+PASSING = ("floor", "thin")
 # plain steps before the first extrapolation: far from an optimum EM is hard to beat
 WARM_UP = 5
 
@@ -133,13 +133,26 @@ def forget_climb_of_other_data(state: Climb, objective: float) -> Climb:
     return replace(state, expected=None, trace=(), plain=0, points=(), earlier=0, length=1.0)
 
 
-def without_past(events: tuple[Event, ...], fresh: tuple[Event, ...]) -> tuple[Event, ...]:
-    """Without what was said of components earlier and is no longer so, by the last step."""
-    now = {(e.kind, e.component) for e in fresh}
-    return tuple(e for e in events if e.kind not in PASSING or (e.kind, e.component) in now)
-
-
 def add_events(events: tuple[Event, ...], fresh: tuple[Event, ...]) -> tuple[Event, ...]:
     """Each kind of event is told once per component (re-seeding: every time)."""
     known = {(e.kind, e.component) for e in events if e.kind != "reseed"}
     return events + tuple(e for e in fresh if (e.kind, e.component) not in known)
+
+
+def add_step_events(
+    events: tuple[Event, ...], fresh: tuple[Event, ...], tentative: bool
+) -> tuple[Event, ...]:
+    """The same after an M step, which also tells what is no longer so: a component may have left
+    its floor, or hold others than the row far away. A tentative step may be too short to tell.
+
+    Rows far away come first: they explain other events.
+    """
+    now = {(e.kind, e.component) for e in fresh}
+    kept = tuple(
+        e for e in events if e.kind not in PASSING or tentative or (e.kind, e.component) in now
+    )
+    outliers = tuple(e for e in fresh if e.kind == "outlier")
+    return outliers + add_events(
+        tuple(e for e in kept if e.kind != "outlier"),
+        tuple(e for e in fresh if e.kind != "outlier"),
+    )
