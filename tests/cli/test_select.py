@@ -138,9 +138,8 @@ def test_quiet_and_progress(run: Run, few: tuple[object, ...]) -> None:
 
 
 def test_failures_are_told_below_the_table(run: Run, example: Example) -> None:
-    words = words_of(
-        run("select", example.npy, "-m", "gaussian-mixture", "-k", "1,500", "--seed", 0)
-    )
+    kind = ("-m", "gaussian-mixture")
+    words = words_of(run("select", example.npy, *kind, "-k", "1,500", "--seed", 0))
     assert "1 failed; the first: ValueError: Expected n_samples >= n_components" in words
     outcome = run("select", example.npy, "-k", "500", "-q")
     assert outcome.code == 1

@@ -295,9 +295,9 @@ def test_nothing_is_told_of_heavy_tails_and_small_groups():
 
 def test_what_is_no_longer_so_is_not_told():
     """A component that held a far row on the way, and others in the end."""
-    gone = add_step_events((Event("outlier", "a", 1, 0), Event("floor", "b", 1, 1)), ())
-    assert [event.kind for event in gone] == ["floor"]
-    before = (Event("floor", "b", 1, 1), Event("outlier", "a few", 1, 0))
+    gone = add_step_events((Event("outlier", "a", 1, 0), Event("drop", "b", 1, 1)), ())
+    assert [event.kind for event in gone] == ["drop"]
+    before = (Event("drop", "b", 1, 1), Event("outlier", "a few", 1, 0))
     still = add_step_events(before, (Event("outlier", "one", 2, 0),))
     assert [event.message for event in still] == ["one", "b"]
 

@@ -155,7 +155,7 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
     state = replace(
         state,
         image=update.params,
-        events=add_step_events(state.events, update.events, update.length is not None),
+        events=add_step_events(state.events, update.events, tentative=update.length is not None),
         points=_remember(task.model, state, stats, update.params, rules),
         **_trial(update, state, stats),
     )
@@ -204,7 +204,7 @@ def _take_back(task: Task, state: Climb) -> Climb:
         state,
         params=update.params,
         image=update.params,
-        events=add_step_events(state.events, update.events),
+        events=add_step_events(state.events, update.events, tentative=True),
         points=(),
         **_trial(update, state, state.stats),
     )

@@ -140,7 +140,7 @@ def add_events(events: tuple[Event, ...], fresh: tuple[Event, ...]) -> tuple[Eve
 
 
 def add_step_events(
-    events: tuple[Event, ...], fresh: tuple[Event, ...], tentative: bool
+    events: tuple[Event, ...], fresh: tuple[Event, ...], tentative: bool = False
 ) -> tuple[Event, ...]:
     """The same after an M step, which also tells what is no longer so: a component may have left
     its floor, or hold others than the row far away. A tentative step may be too short to tell.

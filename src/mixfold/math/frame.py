@@ -38,7 +38,7 @@ class Frame:
 
     origin: Array
     scale: Positive
-    # the least variance that a column recorded in steps can tell, in these coordinates, if it counts
+    # the least variance that a column recorded in steps can tell, here, if that counts
     rounding: NotNegative | None = None
 
     @property
