@@ -25,7 +25,7 @@ def summing_kernel(function: F) -> F:
     return cast(F, njit(nogil=True, cache=True, fastmath=_FAST | {"reassoc"})(function))
 
 
-class _Compilation(event.Listener):  # type: ignore[misc]
+class _Compilation(event.Listener):
     """Hears of functions that numba compiles, not of those that it reads from its cache."""
 
     def on_start(self, event: Any) -> None:
@@ -36,4 +36,4 @@ class _Compilation(event.Listener):  # type: ignore[misc]
         pass
 
 
-event.register("numba:compile", _Compilation())
+event.register("numba:compile", _Compilation())  # type: ignore[no-untyped-call]
