@@ -84,6 +84,10 @@ def describe_one_population(model: Any, rows: Rows, n_effective: float | None = 
     plain = _fewer_groups(X, weight, [IDENTITY] * X.shape[1], price, 1)[1]
     found = [one for one in found if one[0] < plain - _STRONG]  # what is not Gaussian of one group
     if not found:
+        if X.shape[1] == 1 or "full" in (
+            getattr(model, n, "") for n in ("covariance_type", "family")
+        ):
+            return []  # the table of the search has it, if it was asked for
         claim = f"The {size} groups describe how the columns of one vary together: one Gaussian"
         found = [(plain, f"{claim} with covariance_type='full' has", "Use that and search again")]
     lowest, claim, remedy = min(found)
