@@ -209,7 +209,7 @@ class PPCA(FactorModel):
         self._check_parameters()
         source = self._open(X, reset=True, weight=sample_weight, min_rows=2)
         self.__dict__.pop("_moments", None)  # of a stream
-        if isinstance(self.n_components, str):
+        if not (self.n_components is None or isinstance(self.n_components, Integral)):
             self._look_at_units(source)
         if self.solver != "em":
             try:

@@ -25,6 +25,7 @@ from mixfold.estimators.shell.fitting import (
     warn_about_empty_rows,
     warn_about_fit,
 )
+from mixfold.estimators.shell.units import warn_if_spherical
 from mixfold.families import GAUSSIAN
 from mixfold.families.bayes.gaussian import ConjugateGaussian
 from mixfold.families.bayes.records import NormalPrior
@@ -273,6 +274,8 @@ class BayesianGaussianMixture(BayesEstimator):
     def _fit_rows(self, source: Source, first_batch: bool = False) -> Fit:
         """Fit by variational Bayes and publish; for ``fit`` and the first of ``partial_fit``."""
         survey = survey_rows(self, source, self.n_components)
+        if not first_batch:
+            warn_if_spherical(self, survey.pilot)
         self._labelled = survey.pilot.block.y is not None
         model = self._model(source.n_features)
         frame, total = total_moments(

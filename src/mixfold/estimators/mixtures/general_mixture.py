@@ -59,6 +59,7 @@ from mixfold.estimators.shell.fitting import (
     warn_about_empty_rows,
     warn_about_fit,
 )
+from mixfold.estimators.shell.units import warn_if_spherical
 from mixfold.families.bayes.gaussian import ConjugateGaussian
 from mixfold.families.component import ComponentFamily
 from mixfold.math.chains import summary
@@ -182,6 +183,8 @@ class GeneralMixture(BayesEstimator):
             model = self._model(source.n_features)
         else:
             self.__dict__.pop("_dependent", None)
+        if not first_batch:
+            warn_if_spherical(self, survey.pilot)
         self._check_entries(model.family, survey.executor, source)
         names = getattr(self, "feature_names_in_", None)
         chosen = make_family(self._family_setting(), self._options(), names, source.n_features)
