@@ -72,7 +72,8 @@ def test_limits_are_where_the_best_likelihood_has_fallen() -> None:
             return -log_likelihood(np.concatenate([fixed, free]), X[:, 0])
 
         best = minimize(worse, start[1:])
-        assert 2 * (top + best.fun) == pytest.approx(3.84, abs=0.15)
+        # these groups overlap, so that the chance of error is divided by five
+        assert 2 * (top + best.fun) == pytest.approx(6.63, abs=0.2)
     np.testing.assert_allclose(found.low + found.high[::-1], 1.0, atol=0.01)
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from mixfold.report.capabilities import units_matter
 from mixfold.report.formatting import join_words, share, short
 from mixfold.report.section import Note
 from mixfold.report.subject import Subject
@@ -31,7 +30,7 @@ def _constant(subject: Subject) -> list[Note]:
         return []
     one = len(names) == 1
     holds, leave = ("holds", "Leave it out") if one else ("hold", "Leave them out")
-    text = f"{join_words(names, _NAMED)} {holds} a single value in all rows, which tells nothing."
+    text = f"{join_words(names, _NAMED)} {holds} the same value in all rows: no information."
     return [Note(text, leave)]
 
 
@@ -48,29 +47,6 @@ def _drowning(subject: Subject) -> list[Note]:
         return []
     text = (
         f"{short(subject.names[largest], 24)} has {share(part)} of the variance of all columns. "
-        "This model takes columns in the units they have, so it sees little of the others."
+        "This model depends on the units of the columns, so the other columns hardly count."
     )
     return [Note(text, "Divide each column by its standard deviation before the fit")]
-
-
-def units_matter(model: Any) -> bool:
-    """Whether other units of a column would give another fit: one noise, or one distance, for all.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mixfold import PPCA, FactorAnalysis
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(50, 1)) + rng.normal(size=(50, 4))
-    >>> units_matter(PPCA(1).fit(X)), units_matter(FactorAnalysis(1).fit(X))
-    (True, False)
-    """
-    if hasattr(model, "cluster_centers_"):
-        return True
-    if hasattr(model, "eigenvalues_") and hasattr(model, "kernel"):
-        return True
-    noise, loadings = (getattr(model, name, None) for name in ("noise_variance_", "loadings_"))
-    if noise is not None and loadings is not None and not isinstance(loadings, list | tuple):
-        components = np.shape(loadings)[:-2]
-        return np.shape(noise) in ((), components)
-    return getattr(model, "covariance_type", None) == "spherical"

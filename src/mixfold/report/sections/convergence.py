@@ -140,8 +140,8 @@ def _trace(model: Any) -> Html | None:
                 [Curve(words, steps, values)], f"The {words} at each iteration", "iteration",
                 words, marks=marks,
             )  # fmt: skip
-            told = "If the curve is flat at its end, more steps would change little."
-            told += " Dashed lines: something was repaired." if marks else ""
+            told = "If the curve is flat at its end, more iterations would change little."
+            told += " Dashed lines: events, listed below." if marks else ""
             return join([picture, tag("p", told, class_="hint")])
     return None
 
