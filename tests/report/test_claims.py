@@ -21,7 +21,7 @@ from importlib.metadata import version
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import logsumexp
+from scipy.special import digamma, logsumexp
 from scipy.stats import entropy, multivariate_normal, norm, poisson
 from sklearn.datasets import load_wine
 from sklearn.metrics import accuracy_score, adjusted_rand_score, confusion_matrix, log_loss
@@ -145,18 +145,19 @@ def check_frame(found: Seen, model, X, parts: str, summary: str, weight=None, as
     n, d = np.shape(X)
     topics = hasattr(model, "topics_")
     changed, others = settings_of(model)
-    said = ", ".join(f"{k}={v}" for k, v in changed.items() if k != "random_state")
+    named = {k: v for k, v in changed.items() if k != "random_state"}
+    said = ", ".join(f"{k}={v}" if len(v) <= 60 else f"{k} (see Settings)" for k, v in named.items())
     head = found.words["head"]
     made = re.search(r"report made (\d{4}-\d\d-\d\d \d\d:\d\d)", head)
     assert made is not None
     late = datetime.strptime(made.group(1), "%Y-%m-%d %H:%M") - found.when
     assert timedelta(0) <= late <= timedelta(minutes=10)
-    many = [] if weight is None else [f"their weight {count(np.sum(weight))}"]
+    many = [] if weight is None else [f"total weight {count(np.sum(weight))}"]
     found.check("head", [
         f"{type(model).__name__}: {parts}",
         f"{parts} for {summary}; no warnings.",
         f"{'different words' if topics else 'columns'} {count(d)}",
-        f"{'documents' if topics else 'rows'} looked at {count(n)}",
+        f"{'documents' if topics else 'rows'} in this report {count(n)}",
         *many, *asides,
         f"settings {said}" if said else "",
         f"seed {model.random_state}",
@@ -223,7 +224,7 @@ def check_map(found: Seen, X, groups=None, names=(), word="component", axes=None
     else:
         for name, values in axes.items():
             np.testing.assert_allclose(places[name], values, rtol=1e-3, atol=1e-6)
-    beyond = found.words["map"].split("are alike.")[1].split(" beyond")[0].split()
+    beyond = found.words["map"].split("in other directions.")[1].split(" beyond")[0].split()
     claims = [f"All {count(n)} {unit}s", "0 resets", "name > 2", *by_groups]
     if "beyond the edges" in found.words["map"]:
         outside = np.zeros(n, dtype=bool)
@@ -263,8 +264,8 @@ def claims_of_components(model, X, kind: str = "component", weight=None) -> list
     claims = [
         f"{len(weights)} {'classes' if classes else 'components'} in use.",
         f"Assignments are {how}: the most probable {kind} of a row has probability "
-        f"{share(np.average(top, weights=rows))} on average, and {share(unsure)} of the rows have "
-        "less than 80%.",
+        f"{share(np.average(top, weights=rows))} on average; for {share(unsure)} of the rows it is "
+        "below 80%.",
         "rows below 80%",
     ]
     order = np.argsort(-weights, kind="stable")
@@ -280,8 +281,9 @@ def claims_of_components(model, X, kind: str = "component", weight=None) -> list
     claims.append(f"{kind} " + " ".join(str(k) for k in order))
     claims += [f"{k} " + " ".join(share(overlap[k, j]) for j in order) for k in order]
     if limits is not None:
-        claims.append("95% interval: the weights that the likelihood of the rows allows")
+        claims.append("95% interval: confidence interval of the weight by the likelihood")
         claims.append("95% interval")
+    claims.append("100% on the diagonal")
     return claims
 
 
@@ -357,10 +359,9 @@ def claims_of_odd_rows(model, X, text: str, codes=(), weight=None) -> list[str]:
     rows = np.argsort(-oddness, kind="stable")[:15]
     claims = [
         f"The oddest of all {len(values)} rows",
-        "Odder than 99.8% means", "99.8% are denser.",
-        f"{share(np.average(oddness > 0.99, weights=weight))} of the rows are odder than 99.0% of "
-        "such rows; by the "
-        "model it would be 1.0%.",
+        "Odder than 99.8% means", "99.8% have a higher density.",
+        f"{share(np.average(oddness > 0.99, weights=weight))} of the rows are odder than 99% of "
+        "such rows; if the model were true, it would be 1%.",
     ]  # fmt: skip
     named = re.split(r"row (?=\d+ )", text.split("because of odder than")[1])[1:]
     assert len(named) == 15
@@ -390,9 +391,9 @@ def claims_of_missing(model, X, codes=(), weight=None) -> list[str]:
     table = pd.DataFrame(X)
     lacks = table.isna()
     names = [c if isinstance(c, str) else f"x{c}" for c in table.columns]
-    lines, recovered = [], None
+    lines, recovered, common = [], None, None
     if lacks.any(axis=None):
-        recovered = recovery(model, X, [names.index(c) for c in codes])
+        recovered, common = recovery(model, X, [names.index(c) for c in codes])
     for j in np.argsort(-lacks.sum().to_numpy(), kind="stable"):
         column = table.iloc[:, j]
         there = column.notna().to_numpy()
@@ -403,24 +404,30 @@ def claims_of_missing(model, X, codes=(), weight=None) -> list[str]:
         texts = " ".join(number(v) for v in told)
         texts = f"codes {' '.join(number(v) for v in told[2:])}" if names[j] in codes else texts
         found = "" if recovered is None else f"{share(max(recovered[j], 0.0))} "
+        if recovered is not None and names[j] in codes:
+            found += f"({share(common[j])}) "
         lines.append(f"{names[j]} {share(lacks.iloc[:, j].mean())} {found}{texts}")
     if recovered is None:
         return [f"No entry is missing in the {len(table)} rows.", " ".join(lines)]
     return [
         f"{share(lacks.to_numpy().mean())} of all entries are missing, in "
         f"{lacks.any(axis=1).sum()} of {len(table)} rows.",
-        "on known entries: 10% of them were hidden",
-        "100% is exact, 0% no better than the mean of the column."
+        "10% of the known entries were hidden and filled from the rest of their row, 8 times.",
+        "100% is exact, 0% is no better than the mean of the column."
         if len(codes) < len(names)
         else "",
         " ".join(lines),
     ]
 
 
-def recovery(model, X, codes: list[int]) -> np.ndarray:
-    """R² of hidden entries, of codes the share that is right; the same entries are hidden."""
+def recovery(model, X, codes: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """R² of hidden entries, of codes the share that is right; the same entries are hidden.
+
+    And the share of hidden entries that are the most common one of their column.
+    """
     values = np.asarray(X, float)
-    rng, tried, wrong = np.random.default_rng(0), 0, 0.0
+    rng, tried, wrong, common = np.random.default_rng(0), 0, 0.0, 0.0
+    most = pd.DataFrame(values).mode().iloc[0].to_numpy()
     for _ in range(8):
         hidden = ~np.isnan(values) & (rng.random(values.shape) < 0.1)
         hidden &= (~np.isnan(values) & ~hidden).any(axis=1)[:, None]
@@ -430,7 +437,8 @@ def recovery(model, X, codes: list[int]) -> np.ndarray:
         error = (values - filled) ** 2 / np.nanvar(values, axis=0)
         error[:, codes] = np.round(filled[:, codes]) != values[:, codes]
         tried, wrong = tried + hidden.sum(axis=0), wrong + np.where(hidden, error, 0).sum(axis=0)
-    return 1 - wrong / tried
+        common = common + (hidden & (values == most)).sum(axis=0)
+    return 1 - wrong / tried, common / tried
 
 
 def spread_of(model) -> np.ndarray:
@@ -454,8 +462,8 @@ def test_numbers(tmp_path) -> None:
     labels = model.predict(X)
     counts = confusion_matrix(wine.target, labels)
     found.check("labels", [
-        f"Adjusted Rand index {number(adjusted_rand_score(wine.target, labels))}: 1 is the same "
-        "division, 0 chance.",
+        f"Adjusted Rand index {number(adjusted_rand_score(wine.target, labels))}: 1 is perfect "
+        "agreement, 0 is what chance gives.",
         "component 0 component 1 component 2",
         *(f"{k} " + " ".join(count(v) for v in counts[k]) for k in range(3)),
     ])  # fmt: skip
@@ -490,7 +498,7 @@ def test_weights(tmp_path) -> None:
     model = GaussianMixture(3, covariance_type="diag", random_state=0).fit(X, sample_weight=weight)
     found = sections(model, tmp_path, X, wine.target, sample_weight=weight)
     found.check("components", claims_of_components(model, X, weight=weight))
-    assert "95% interval weight of its rows how sure" in found.words["components"]
+    assert "95% interval weight of its rows mean probability" in found.words["components"]
     mean = np.average(X, axis=0, weights=weight)
     spread = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weight))
     apart = (model.means_ - mean) / spread
@@ -506,7 +514,7 @@ def test_weights(tmp_path) -> None:
     chance = a.sum() * b.sum() / (178 * 177 / 2)
     rand = (n.sum() - chance) / ((a.sum() + b.sum()) / 2 - chance)
     found.check("labels", [
-        f"Adjusted Rand index {number(rand)}: 1 is the same division, 0 chance.",
+        f"Adjusted Rand index {number(rand)}: 1 is perfect agreement, 0 is what chance gives.",
         "Weight of the rows with each label", "component 0 component 1 component 2",
         *(f"{k} " + " ".join(count(v) for v in counts[k]) for k in range(3)),
     ])  # fmt: skip
@@ -528,8 +536,8 @@ def test_a_sample(tmp_path) -> None:
     model = GaussianMixture(1, random_state=0).fit(X)
     found = sections(model, tmp_path, X, max_rows=1500)
     assert "A sample of 1,500 of 3,000 rows, drawn at random (seed 0)" in found.words["map"]
-    assert "The map shows a sample of 1,500 of 3,000 rows;" in found.words["left-out"]
-    assert "was tried on known entries of 1,000 rows: 10% of them" in found.words["missing"]
+    assert "The map shows a sample of 1,500 of 3,000 rows." in found.words["left-out"]
+    assert "10% of the known entries of 1,000 rows were hidden" in found.words["missing"]
     # both columns rise with the number of the row: each tells the other
     r = model.covariances_[0, 0, 1] ** 2 / np.prod(np.diag(model.covariances_[0]))
     recovered = re.search(r"x0 \S+ (\S+)% ", found.words["missing"])
@@ -683,14 +691,15 @@ def test_topics(tmp_path) -> None:
     )
     model = LatentDirichletAllocation(3, random_state=0).fit(X)
     found = sections(model, tmp_path, X)
-    shares, length = model.transform(X), X.sum(axis=1).to_numpy()
+    length = X.sum(axis=1).to_numpy()
+    shares = shares_of_words(model, X)
     common = length @ shares / length.sum()
     claims = [
         f"3 topics in 150 documents with {count(length.sum())} words: {number(length.mean())} "
         f"words each on average, from {length.min()} to {length.max()}.",
         f"A document mixes {number(np.exp(entropy(shares, axis=1)).mean(), 2)} topics on average",
-        f"its largest topic has {share(shares.max(axis=1).mean())} of its words.",
-        "about a topic if 10% of its words or more are of it.",
+        f"its largest topic has {share(shares.max(axis=1).mean())} of its words on average.",
+        "if the topic has 10% of its words or more.",
     ]
     for k in range(3):
         best = words[np.argsort(-model.topics_[k], kind="stable")[:10]]
@@ -704,7 +713,7 @@ def test_topics(tmp_path) -> None:
     named = re.split(
         r"document (?=\d+ )", found.words["novelty"].split("per word largest topic")[1]
     )[1:]
-    expected = length[:, None] * (shares @ model.topics_)
+    expected = length[:, None] * (model.transform(X) @ model.topics_)
     for row, said in zip(rows, named, strict=True):
         assert said.startswith(f"{row} ")
         assert said.strip().endswith(f"{number(scores[row], 4)} {shares[row].argmax()}")
@@ -724,7 +733,7 @@ def test_topics(tmp_path) -> None:
               log_probability_per_word=scores)  # fmt: skip
     assert "arrows move" in found.words["map"]
     check_fit(found, model, model.lower_bound_, of="word")
-    never = f"By the way: {(X.sum() == 0).sum()} words of the vocabulary occur in none"
+    never = f"Note: {(X.sum() == 0).sum()} words of the vocabulary occur in none"
     rest = f"150 documents and 40 different words; {end_of(model)}"
     check_frame(found, model, X, "3 topics", rest, asides=[never])
 
@@ -744,7 +753,7 @@ def test_factors(tmp_path) -> None:
     standard = L / np.sqrt(np.diag(covariance))[:, None]
 
     claims = [
-        f"2 factors explain {share(communality.mean())} of the variance of a column on average",
+        f"2 factors explain {share(communality.mean())} of the variance of a column on average,",
         "column factor 1 factor 2 communality",
         *(f"{n} {two(standard[j, 0])} {two(standard[j, 1])} {share(communality[j])}"
           for j, n in enumerate(names)),
@@ -764,7 +773,7 @@ def test_factors(tmp_path) -> None:
     for row in rows:
         worst = np.argsort(-relative[row], kind="stable")[:3]
         said = "; ".join(
-            f"{names[j]} {number(X.iloc[row, j])} (rebuilt {number(rebuilt[row, j])})"
+            f"{names[j]} {number(X.iloc[row, j])} (reconstructed {number(rebuilt[row, j])})"
             for j in worst
         )
         claims.append(f"row {row} {said} {number(typical[row])}")
@@ -802,21 +811,31 @@ def test_ppca(tmp_path) -> None:
         for j in range(5)
     ]
     found.check("factors", [
-        f"The axes of 2 factors have {share(values[:2].sum() / total)} of the variance of all "
-        "columns together", f"The factors themselves explain {share(common / total)}",
+        f"The first 2 principal axes have {share(values[:2].sum() / total)} of the total variance "
+        "of all columns", f"without it, the factors explain {share(common / total)}",
         "column factor 1 factor 2 communality", *lines,
     ])  # fmt: skip
     found.check_charts("factors", [
-        "Share of the variance that each factor explains",
+        "Share of the total variance along the axis of each factor",
         *(f"factor {j + 1}: {number(100 * v, 4)}" for j, v in enumerate(values[:2] / total)),
     ])  # fmt: skip
     covariance = L @ L.T + noise * np.eye(5)
     rebuilt = (X - X.mean(axis=0)) @ np.linalg.solve(covariance, L @ L.T) + X.mean(axis=0)
     kept = 1 - ((X - rebuilt) ** 2).sum() / ((X - X.mean(axis=0)) ** 2).sum()
     assert (
-        f"Rebuilt rows keep {share(kept)} of the variance of all columns together"
+        f"Reconstructed rows keep {share(kept)} of the total variance of all columns"
         in (found.words["residuals"])
     )
+
+
+def shares_of_words(model, table: pd.DataFrame) -> np.ndarray:
+    """Word by word: p(topic | word, document) with the posterior of the document's shares."""
+    X = table.to_numpy(float)
+    prior = np.broadcast_to(model.doc_topic_prior_, len(model.topics_))
+    posterior = model.transform(table) * (prior.sum() + X.sum(axis=1, keepdims=True))
+    chances = np.exp(digamma(posterior))[:, :, None] * model.topics_
+    chances /= np.maximum(chances.sum(axis=1, keepdims=True), 1e-300)
+    return np.einsum("nkd,nd->nk", chances, X) / X.sum(axis=1, keepdims=True)
 
 
 def two(v: float) -> str:
@@ -837,7 +856,7 @@ def test_classes(tmp_path) -> None:
     gap = sum(abs((top - (predicted == y))[place == b].sum()) for b in bins) / len(y)
     table = confusion_matrix(y, predicted)
     found.check("classes", [
-        f"{share(accuracy)} of 178 rows get their class.",
+        f"{share(accuracy)} of 178 rows are classified correctly.",
         f"accuracy {share(accuracy)}",
         f"log loss {number(log_loss(y, p), 4)}",
         f"Brier score {number(((p - truth) ** 2).sum(axis=1).mean(), 4)}",
@@ -861,15 +880,17 @@ def test_classes(tmp_path) -> None:
     for b in bins:
         own = place == b
         right = share((predicted == y)[own].mean())
-        dots += [f"given {share(top[own].mean())}, right {right}, rows {own.sum()}", str(own.sum())]
-    title = "Reliability: the nearer to the diagonal, the more honest the probabilities"
+        said = f"probability {share(top[own].mean())}, correct {right}, rows {own.sum()}"
+        dots += [said, str(own.sum())]
+    title = "Reliability diagram: share of correct classes by predicted probability"
     found.check_charts("classes", [title, *dots])
     check_odd_rows_of_classes(found, model, X)
     check_map(found, X, np.asarray(predicted), [f"class {k}" for k in range(3)], "class",
               label_given=y)  # fmt: skip
     found.check("missing", claims_of_missing(model, X))
     check_frame(found, model, X, "3 classes", f"178 rows and 3 columns; {share(accuracy)} of the "
-                "rows get their class")  # fmt: skip
+                "178 rows of this report are classified correctly",
+                asides=["predicts 3 classes: 0, 1 and 2"])  # fmt: skip
 
 
 def check_odd_rows_of_classes(found: Seen, model, X) -> None:
@@ -893,7 +914,7 @@ def check_odd_rows_of_classes(found: Seen, model, X) -> None:
         assert int(label) == model.predict(X)[int(row)]
         for name, value in re.findall(r"(\S+) (\S+) \(expected", because):
             assert value == number(X.loc[int(row), name])
-    beyond = re.search(r"denser\. (\S+)% of the rows", text)
+    beyond = re.search(r"higher density\. (\S+)% of the rows", text)
     assert beyond is not None
     assert float(beyond.group(1)) / 100 == pytest.approx((oddness > 0.99).mean(), abs=0.012)
     heights = np.histogram(oddness, bins=20, range=(0, 1))[0]
