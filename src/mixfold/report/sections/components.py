@@ -40,7 +40,7 @@ def components(subject: Subject) -> Section | None:
     title = f"{groups.several.capitalize()} and their sizes"
     notes = [] if seen is None else _notes(groups, seen, subject.unit)
     if limits is not None:
-        notes += _notes_of_limits(groups, limits)
+        notes += _notes_of_limits(subject, groups, limits)
     return Section(
         "components", title, _lead(groups, seen, subject.unit), join(parts), tuple(notes)
     )
@@ -128,13 +128,15 @@ def _named(groups: Groups, which: Sequence[int] | Array) -> str:
     return f"{groups.several if len(names) > 1 else groups.word} {join_words(names)}"
 
 
-def _notes_of_limits(groups: Groups, limits: Intervals) -> list[Note]:
+def _notes_of_limits(subject: Subject, groups: Groups, limits: Intervals) -> list[Note]:
     if limits.local:
         text = (
             f"The fit is a local maximum of the likelihood: {limits.reason}. The {groups.several} "
             "may be others than those of the best fit, and their sizes have no interval."
         )
-        return [Note(text, "Fit again with more starts (n_init=10), or with fewer components")]
+        several = "n_init" in subject.model.get_params(deep=False)
+        how = "more starts (n_init=10)" if several else "another random_state"
+        return [Note(text, f"Fit again with {how}, or with fewer components")]
     if not limits.unidentified:
         return []
     named, several = _named(groups, limits.unidentified), len(limits.unidentified) > 1

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.report.capabilities import units_matter
+from mixfold.report.capabilities import has_target, units_matter
 from mixfold.report.charts.bars import bar_chart
 from mixfold.report.formatting import number, plural, share
 from mixfold.report.markup import Html, details, join
@@ -55,9 +55,14 @@ def _lead(subject: Subject, loadings: Array, part: float, related: Array | None)
 
 
 def _chart_label(subject: Subject) -> str:
-    if getattr(subject.model, "explained_variance_ratio_", None) is not None:
+    if _by_axes(subject.model):
         return "Share of the total variance along the axis of each factor"
     return "Share of the variance that each factor explains"
+
+
+def _by_axes(model: Any) -> bool:
+    """Whether shares are those of principal axes; factors that also predict a target have none."""
+    return getattr(model, "explained_variance_ratio_", None) is not None and not has_target(model)
 
 
 def _by_the_model(subject: Subject) -> str:
@@ -80,7 +85,7 @@ def _explained_words(subject: Subject, loadings: Array, part: float) -> str:
         )
     common, variance = _variances(subject.model, loadings)
     own = float(common.sum() / variance.sum())
-    if getattr(subject.model, "explained_variance_ratio_", None) is None:
+    if not _by_axes(subject.model):
         return (
             f"{factors} explain {share(own)} of the total variance of all columns, by the "
             "parameters of the model; the rest is noise. The share of a column is its communality."

@@ -63,6 +63,8 @@ def _other_model(subject: Subject) -> str:
         return "transform skewed columns, try more factors, or a mixture of such models"
     if groups is not None and groups.word == "class":
         return "try several components for each class, or another family"
+    if hasattr(subject.model, "loadings_"):
+        return "transform skewed columns, or try more components"
     return "transform skewed columns, try more components, or another family"
 
 
