@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
@@ -293,3 +295,24 @@ def test_single_rows_far_out_do_not_spoil_the_map(page, rng: np.random.Generator
     words = page(model, X).words["map"]
     assert "1 row lies beyond the edges" in words or inside.all()
     assert "beyond the edges" not in page(model, np.delete(X, 3, axis=0)).words["map"]
+
+
+def test_skewed_columns_that_a_gaussian_lets_be_negative_are_told(page) -> None:
+    """Incomes are never negative; the share that the model lets be so is that of its own draws."""
+    import pandas as pd
+
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {"income": np.exp(rng.normal(size=800)), "age": rng.normal(45, 9, 800)}
+    )  # fmt: skip
+    for model in (GaussianMixture(1), PPCA(1)):
+        model.fit(table)
+        head = page(model, table).words["head"]
+        drawn = model.sample(200_000, random_state=0)
+        drawn = np.asarray(drawn[0] if isinstance(drawn, tuple) else drawn)
+        said = re.search(r"columns that have none: income \((\S+)%\)\.", head)
+        assert said is not None
+        assert float(said.group(1)) / 100 == pytest.approx((drawn[:, 0] < 0).mean(), abs=0.006)
+        assert "age (" not in head
+    changed = table.assign(income=np.log(table["income"]))  # the remedy
+    assert "negative values" not in page(GaussianMixture(1).fit(changed), changed).words["head"]

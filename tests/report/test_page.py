@@ -186,7 +186,10 @@ def test_events_are_told_with_a_remedy(page) -> None:
     with pytest.warns(UserWarning):
         model = GaussianMixture(3, random_state=0, max_iter=2, tol=0).fit(X)
     found = page(model, X)
-    assert "held at its floor" in found.words["head"] and "Fewer components" in found.words["head"]
+    assert (
+        "fell to its lower bound (floor)" in found.words["head"]
+        and "Fewer components" in found.words["head"]
+    )
     assert "max_iter was reached" in found.words["head"]
     assert model.events_[0].message in found.words["fit"]
 

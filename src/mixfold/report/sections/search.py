@@ -123,6 +123,17 @@ def _notes(asked: Any, results: Any, best: int) -> list[Note]:
                 "Try larger numbers",
             )
         )
+    column, sign = CRITERIA[asked.criterion]
+    better = sign * (np.asarray(results[column], float) - float(results[column][best])) < 0
+    floored = int((better & np.asarray(results["degenerate"], dtype=bool)).sum())
+    if floored:
+        notes.append(
+            Note(
+                f"{plural(floored, 'setting')} with a better {_NAMES[asked.criterion]} could not "
+                "be the best: a variance is at its floor.",
+                "Look for columns with many equal entries, such as zeros, and model these apart",
+            )
+        )
     failed = sum(bool(error) for error in results["error"])
     if failed:
         notes.append(Note(f"{plural(failed, 'setting')} could not be fitted.",
