@@ -188,7 +188,7 @@ def test_events_are_told_with_a_remedy(page) -> None:
     found = page(model, X)
     assert (
         "fell to its lower bound (floor)" in found.words["head"]
-        and "Fewer components" in found.words["head"]
+        and "Use fewer components" in found.words["head"]
     )
     assert "max_iter was reached" in found.words["head"]
     assert model.events_[0].message in found.words["fit"]
