@@ -19,6 +19,7 @@ from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     publish_convergence,
+    reorder_components,
     run_fit,
     survey_rows,
     warn_about_empty_rows,
@@ -294,7 +295,7 @@ class BayesianGaussianMixture(BayesEstimator):
 
         if not (self._labelled or self.warm_start or first_batch):
             order = self._publication_order(result.params)
-            result = replace(result, params=model.permute_components(result.params, order))
+            result = reorder_components(model, result, order)
         self._store_density_fit(result, survey)
         self._publish_params()
         publish_convergence(self, result)

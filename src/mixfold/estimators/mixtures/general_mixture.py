@@ -53,6 +53,7 @@ from mixfold.estimators.shell.fitting import (
     check_enough_rows,
     checkpoint_of,
     publish_convergence,
+    reorder_components,
     run_fit,
     survey_rows,
     warn_about_empty_rows,
@@ -222,7 +223,7 @@ class GeneralMixture(BayesEstimator):
         result = tell_of_columns(self, result)
         if not (self._labelled or self.warm_start or first_batch):
             by_weight = np.argsort(-result.params.weights, kind="stable")
-            result = replace(result, params=model.permute_components(result.params, by_weight))
+            result = reorder_components(model, result, by_weight)
         for name in _OF_CHAINS:
             self.__dict__.pop(name, None)
         self._store_density_fit(result, survey)
