@@ -188,7 +188,7 @@ def _event_notes(model: Any) -> list[Note]:
     for kind, times in kinds.items():
         own = [e for e in model.events_ if e.kind == kind]
         # what speaks for itself; a floor of no component says which one it is and what helps
-        if kind in ("set-aside", "outlier") or (kind == "floor" and own[0].component < 0):
+        if kind in ("set-aside", "outlier", "order") or (kind == "floor" and own[0].component < 0):
             said = dict.fromkeys(e.message for e in own)
             notes += [Note(f"{words[0].upper()}{words[1:]}.") for words in said]
             continue
