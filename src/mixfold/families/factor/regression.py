@@ -87,7 +87,7 @@ def weighted_sum(weight: Array, matrices: Array) -> Array:
 
 
 def solve_rows(zz: Array, xz: Array) -> Array:
-    """w with zz w = xz for (K, J, d, d) and (K, D, d), J = 1 or D; the shortest if zz is singular."""
+    """w with zz w = xz for (K, J, d, d) and (K, D, d), J = 1 or D; the shortest of several."""
     if zz.shape[-1] == 0:
         return xz
     if zz.shape[1] == 1:
