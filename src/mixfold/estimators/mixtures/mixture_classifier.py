@@ -385,10 +385,8 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         y = read_target(X, y)
         found = self.predict(X)
         if self.novelty is not None:  # the label of novel rows may be of any kind
-            y, found = (
-                np.ones(len(found), bool),
-                found.astype(object) == np.ravel(np.asarray(y)).astype(object),
-            )
+            found = found.astype(object) == np.ravel(np.asarray(y)).astype(object)
+            y = np.ones(len(found), bool)
         return float(accuracy_score(y, found, sample_weight=sample_weight))
 
     def is_novel(self, X: Any) -> Array:
