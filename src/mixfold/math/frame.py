@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,8 @@ _LEAST_KURTOSIS = 4.5
 _NEAREST = 0.95
 # in units of the spread of most rows: a row beyond it is far away from them
 FAR_AWAY = 50.0
+# origins and scales of data that can be squared, and some room
+_FARTHEST = 1e155
 
 
 @record
@@ -52,6 +54,30 @@ class Frame:
     def leave(self, U: Array) -> Array:
         """Frame coordinates to data."""
         return np.asarray(U * self.scale + self.origin)
+
+
+def check_frames(value: Any) -> None:
+    """Refuse frames that no data have given, in what was read from a file.
+
+    Compiled code takes a frame as it is, so it has the columns of its parameters; entries of data
+    lie within 1e150 of zero, and so do origin and scale.
+    """
+    if isinstance(value, list | tuple | dict):
+        for item in value.values() if isinstance(value, dict) else value:
+            check_frames(item)
+    elif is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: getattr(value, field.name) for field in fields(value)}
+        frame, means = parts.get("frame"), parts.get("means", parts.get("centres"))
+        if isinstance(frame, Frame):
+            if isinstance(means, np.ndarray):
+                wanted = means.shape[-1:]
+                if means.ndim != 2 or frame.origin.shape != wanted or frame.scale.shape != wanted:
+                    raise ValueError(f"a frame of other columns than the parameters ({wanted})")
+            for name, array in (("origin", frame.origin), ("scale", frame.scale)):
+                if np.abs(array).max(initial=0.0) > _FARTHEST:
+                    raise ValueError(f"the {name} of a frame is beyond {_FARTHEST:g}")
+        for part in parts.values():
+            check_frames(part)
 
 
 def same_frame(one: Frame, other: Frame) -> bool:

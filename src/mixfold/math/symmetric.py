@@ -132,6 +132,17 @@ def log_determinants(factors: Array) -> Array:
     return np.asarray(2.0 * np.log(np.diagonal(factors, axis1=-2, axis2=-1)).sum(axis=-1))
 
 
+def roots_of(covariances: Array) -> Array:
+    """R with R R' = covariance, (..., d, d); also of matrices that are singular up to rounding."""
+    try:
+        return np.asarray(np.linalg.cholesky(covariances))
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(covariances)
+        info = np.finfo(float)
+        least = np.maximum(info.eps * values[..., -1:], info.tiny)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, least))[..., None, :])
+
+
 def log_cholesky(factors: Array) -> Array:
     """Unconstrained coordinates (K, D (D + 1) / 2): the factor with the log of its diagonal."""
     size = factors.shape[-1]

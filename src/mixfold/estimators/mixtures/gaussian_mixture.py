@@ -12,6 +12,7 @@ from mixfold.engine.loop import Fit, Plan
 from mixfold.estimators.mixtures.mixture import CANDIDATES, MixtureEstimator
 from mixfold.estimators.mixtures.set_aside import set_aside_columns, tell_of_columns
 from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     acceleration_named,
@@ -297,8 +298,8 @@ class GaussianMixture(MixtureEstimator):
         published = gaussian_parameters(family, params, self._dtype)
         self.weights_, self.means_, self.covariances_ = published
         precisions, factors = family.precisions(params.components)
-        self.precisions_ = precisions.astype(self._dtype)
-        self.precisions_cholesky_ = factors.astype(self._dtype)
+        self.precisions_ = in_dtype(precisions, self._dtype)
+        self.precisions_cholesky_ = in_dtype(factors, self._dtype)
 
     def _fits(self, model: Mixture) -> bool:
         components = self._params.components
@@ -327,7 +328,8 @@ def gaussian_parameters(
     components = params.components
     means = components.frame.leave(components.means)
     covariances = family.covariances(components)
-    return params.weights.astype(dtype), means.astype(dtype), covariances.astype(dtype)
+    weights = in_dtype(params.weights, dtype)
+    return weights, in_dtype(means, dtype), in_dtype(covariances, dtype)
 
 
 def check_shape(value: Array, shape: tuple[int, ...], name: str) -> None:

@@ -27,6 +27,7 @@ from mixfold.estimators.mixtures.mixture import CANDIDATES
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import predictions
 from mixfold.estimators.shell.density import DensityEstimator
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     acceleration_named,
     check_enough_rows,
@@ -355,8 +356,8 @@ class NestedMixture(DensityEstimator):
         leaves = gaussian_parameters(family, self._params, self._dtype)
         self.leaf_weights_, self.means_, self.covariances_ = leaves
         cells, shares = nested.pool_weights(self._params.weights, self.paths_)
-        self.weights_ = cells.astype(self._dtype)
-        self.subweights_ = [share.astype(self._dtype) for share in shares]
+        self.weights_ = in_dtype(cells, self._dtype)
+        self.subweights_ = [in_dtype(share, self._dtype) for share in shares]
         self.leaf_cells_ = self.paths_[:, 0].copy()
         self.n_leaves_ = len(self.paths_)
 
@@ -415,7 +416,7 @@ class NestedMixture(DensityEstimator):
         """
         rng = self._generator(n_samples, random_state)
         X, leaves = self._model(self.n_features_in_).sample(self._params, n_samples, rng)
-        return X.astype(self._dtype), self.leaf_cells_[leaves]
+        return in_dtype(X, self._dtype), self.leaf_cells_[leaves]
 
     def _first_leaves(self) -> Array:
         """The number of the first leaf of each cell."""
