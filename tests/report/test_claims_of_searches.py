@@ -189,7 +189,10 @@ def test_warnings_of_a_search(tmp_path) -> None:
         "numbers."
     ) in found.words["head"]
     copies = np.repeat(rng.normal(size=(30, 2)), 4, axis=0)
-    with pytest.warns(UserWarning, match="Every row occurs 4 times"):
+    with (
+        pytest.warns(UserWarning, match="Every row occurs 4 times"),
+        pytest.warns(UserWarning, match="degenerate and was refused"),
+    ):
         search = MixtureSearch(GaussianMixture(), n_components=(1, 2, 25), random_state=0).fit(
             copies
         )

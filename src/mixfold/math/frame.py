@@ -73,6 +73,8 @@ def check_frames(value: Any) -> None:
                 wanted = means.shape[-1:]
                 if means.ndim != 2 or frame.origin.shape != wanted or frame.scale.shape != wanted:
                     raise ValueError(f"a frame of other columns than the parameters ({wanted})")
+            if frame.rounding is not None and frame.rounding.shape != frame.scale.shape:
+                raise ValueError("a frame whose steps are those of other columns")
             for name, array in (("origin", frame.origin), ("scale", frame.scale)):
                 if np.abs(array).max(initial=0.0) > _FARTHEST:
                     raise ValueError(f"the {name} of a frame is beyond {_FARTHEST:g}")
