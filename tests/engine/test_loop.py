@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mixfold.contracts import Event
 from mixfold.engine.acceleration import ACCELERATIONS
 from mixfold.engine.checkpoints import Checkpoint
-from mixfold.engine.loop import Fit, Plan, fit, pilot_size
+from mixfold.engine.loop import Fit, Plan, _group_equal, fit, pilot_size
 from mixfold.engine.sources import open_source
+from mixfold.engine.state import Climb
 from mixfold.families import GAUSSIAN
 from mixfold.models.mixtures.mixture import Mixture
 from mixfold.testing.compare import require_same
@@ -168,3 +170,22 @@ def test_a_time_budget_ends_all_restarts() -> None:
     result = fit(MODEL, open_source(_X()), executor, plan)
     assert result.reason == "time_budget" and np.isfinite(result.objective)
     assert executor.n_passes == 2  # the pilot, and one pass
+
+
+def test_starts_race_and_the_first_of_those_that_have_met_stands_for_all() -> None:
+    """Groups are best first, those with spikes last; rounding does not order what has met."""
+
+    def made(name: str, objective: float, *kinds: str) -> Climb:
+        events = tuple(Event(kind, "") for kind in kinds)
+        return Climb(name, trace=(objective,), weight=10.0, events=events)
+
+    climbs = [
+        made("low", -5.0),
+        made("a", -1.0),
+        made("spike", 9.0, "floor"),
+        made("b", -1.0 + 1e-12),
+        made("thin", -3.0, "thin", "outlier"),
+        made("c", -1.0 - 1e-9),
+    ]
+    groups = [[c.params for c in group] for group in _group_equal(climbs)]
+    assert groups == [["a", "b", "c"], ["thin"], ["low"], ["spike"]]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 PROPOSALS = 6
 # a loss per unit of weight, by the Gaussians, beyond which a proposal is not tried
 HOPELESS = 0.2
+# halves that hold more of one component than of the other by this share of its rows are those two
+SAME_AGAIN = 0.95
 # rows of a sample that they are planned on
 ROWS = 2000
 # columns up to which covariances are full here, and what each variance is raised by
@@ -80,10 +82,18 @@ def _plan(U: Array, weight: Array, resp: Array, rng: np.random.Generator) -> lis
                 found.append((splits[k][0] - loss, ((keep, lose), splits[k][1], lose, k)))
         both = shares[:, i] + shares[:, j]
         gain, half = _split(U, both, weight.sum(), loss + costs[i] + costs[j], rng)
-        found.append((gain - loss, ((keep, lose), half, lose, keep)))
+        if not _divides(half, shares[:, i], shares[:, j]):
+            found.append((gain - loss, ((keep, lose), half, lose, keep)))
     found.sort(key=lambda pair: -pair[0])
     least = -HOPELESS * weight.sum()
     return [proposal for gain, proposal in found[:PROPOSALS] if gain > least]
+
+
+def _divides(half: Array, one: Array, other: Array) -> bool:
+    """Whether the halves of two components together are these components again."""
+    tiny = np.finfo(float).tiny
+    inside = abs(half @ one / max(one.sum(), tiny) - half @ other / max(other.sum(), tiny))
+    return bool(inside > SAME_AGAIN)
 
 
 def _cost(U: Array, share: Array, total: float) -> float:
