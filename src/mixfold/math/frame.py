@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from mixfold.contracts import Array, Positive, record
+from mixfold.contracts import Array, NotNegative, Positive, record
 
 # columns of a sample that are looked at together: temporaries stay small beside the sample
 _COLUMNS = 16
@@ -17,8 +17,14 @@ _COLUMNS = 16
 _OUTLYING = 30.0
 # what 10 and 90 % quantiles of a standard normal are apart
 _NORMAL_RANGE = 2.5631031310892007
+# steps between values, relative to the range of a column, that are errors of arithmetic
+_NO_STEP = 1e-9
 # no column with less kurtosis can have such rows: a fifth of the weight would hold all variance
 _LEAST_KURTOSIS = 4.5
+# of the entries of a column that is mostly one number: those whose spread is looked at
+_NEAREST = 0.95
+# in units of the spread of most rows: a row beyond it is far away from them
+FAR_AWAY = 50.0
 # origins and scales of data that can be squared, and some room
 _FARTHEST = 1e155
 
@@ -34,6 +40,8 @@ class Frame:
 
     origin: Array
     scale: Positive
+    # the least variance that a column recorded in steps can tell, here, if that counts
+    rounding: NotNegative | None = None
 
     @property
     def log_scale(self) -> Array:
@@ -65,6 +73,8 @@ def check_frames(value: Any) -> None:
                 wanted = means.shape[-1:]
                 if means.ndim != 2 or frame.origin.shape != wanted or frame.scale.shape != wanted:
                     raise ValueError(f"a frame of other columns than the parameters ({wanted})")
+            if frame.rounding is not None and frame.rounding.shape != frame.scale.shape:
+                raise ValueError("a frame whose steps are those of other columns")
             for name, array in (("origin", frame.origin), ("scale", frame.scale)):
                 if np.abs(array).max(initial=0.0) > _FARTHEST:
                     raise ValueError(f"the {name} of a frame is beyond {_FARTHEST:g}")
@@ -92,10 +102,7 @@ def frame_of(X: Array, weight: Array, robust: bool = False) -> Frame:
     ``robust``, median and quantiles take their place in columns in which a few entries are so far
     away that the standard deviation speaks of them alone.
     """
-    columns = range(0, X.shape[1], _COLUMNS)
-    with np.errstate(over="ignore", invalid="ignore"):
-        parts = [_mean_and_variance(X[:, d : d + _COLUMNS], weight) for d in columns]
-    origin, variance, kurtosis = (np.concatenate(part) for part in zip(*parts, strict=True))
+    origin, variance, kurtosis = _column_moments(X, weight)
     if not np.isfinite(variance).all():
         raise ValueError(
             f"column {int(np.argmin(np.isfinite(variance)))} holds values too large to be squared; "
@@ -112,12 +119,57 @@ def frame_of(X: Array, weight: Array, robust: bool = False) -> Frame:
     return Frame(origin, np.sqrt(np.where(positive, variance, common)))
 
 
+def bulk_of(X: Array, weight: Array) -> Frame:
+    """Where most rows are: the middle of each column and the spread about it, which a few entries
+    far away do not change. The scale is infinite where there is no spread to measure by."""
+    origin, variance, kurtosis = _column_moments(X, weight)
+    scale = np.sqrt(variance)
+    tailed = np.flatnonzero(kurtosis > _LEAST_KURTOSIS)
+    if tailed.size:
+        origin[tailed], scale[tailed] = _medians_and_scales(X[:, tailed], weight)
+    noise = 8 * np.finfo(X.dtype if X.dtype.kind == "f" else float).eps * np.abs(origin)
+    return Frame(origin, np.where(scale > noise, scale, np.inf))
+
+
+def far_rows(X: Array, bulk: Frame) -> Array:
+    """Which rows (n,) have an entry that is far away from most others of its column."""
+    with np.errstate(invalid="ignore"):  # comparisons with missing entries are False
+        return np.asarray((np.abs(X - bulk.origin) > FAR_AWAY * bulk.scale).any(axis=1))
+
+
 def widen_constant_columns(frame: Frame, X: Array, spread: Array) -> Frame:
     """A column that is constant in the sample X, but not in all rows, with a scale of its own."""
     constant = np.nanmax(X, axis=0) == np.nanmin(X, axis=0)
     # of n sampled rows none differs: at most about one in n does
     scale = np.where(constant & (spread > 0), spread / np.sqrt(len(X)), frame.scale)
-    return Frame(frame.origin, scale)
+    return Frame(frame.origin, scale, frame.rounding)
+
+
+def with_rounding(frame: Frame, X: Array) -> Frame:
+    """The frame with the least variance that a column recorded in steps can tell.
+
+    A value says that the truth is within a step s of it, so its density is 1 / s at most: that of a
+    normal of variance s^2 / (2 pi) at its mean. A normal for each value of a column has then the
+    likelihood of the shares of the values, and none has a higher one. The variance of a uniform
+    error, s^2 / 12, is not enough: it would make each value 1.38 times as dense, in each column.
+    """
+    least = (resolution(X) / frame.scale) ** 2 / (2 * np.pi)
+    return Frame(frame.origin, frame.scale, least)
+
+
+def resolution(X: Array) -> Array:
+    """The smallest step between two distinct values of each column; 0 where there are not two.
+
+    Values are recorded in steps: years, tenths of a degree, yes or no. Of values without any the
+    smallest step is tiny beside the spread of the column, about 1 / n^2 of its range.
+    """
+    found = np.zeros(X.shape[1])
+    for d in range(X.shape[1]):
+        steps = np.diff(np.sort(X[:, d].astype(float)))  # missing entries come last
+        steps = steps[~np.isnan(steps)]
+        steps = steps[steps > _NO_STEP * steps.sum()]
+        found[d] = steps.min() if steps.size else 0.0
+    return found
 
 
 def plain_frame(n_features: int) -> Frame:
@@ -135,13 +187,43 @@ def frame_about_zero(X: Array, weight: Array) -> Frame:
     return Frame(np.zeros_like(centred.origin), np.where(positive, scale, common))
 
 
+def _medians_and_scales(X: Array, weight: Array) -> tuple[Array, Array]:
+    """``_median_and_scale`` of many columns, at once where nothing is missing and rows weigh the
+    same."""
+    found = np.empty((2, X.shape[1]))
+    left = np.arange(X.shape[1])
+    if np.ptp(weight) == 0 and not np.isnan(X).any():
+        low, middle, high = np.quantile(X, (0.1, 0.5, 0.9), axis=0, method="inverted_cdf")
+        found[0], found[1] = middle, (high.astype(float) - low) / _NORMAL_RANGE
+        left = np.flatnonzero(high <= low)
+    for d in left:
+        found[:, d] = _median_and_scale(X[:, d], weight)
+    return found[0], found[1]
+
+
 def _median_and_scale(x: Array, weight: Array) -> tuple[float, float]:
-    """Median and standard deviation of a normal with the same 10 and 90 % quantiles."""
+    """Median and standard deviation of a normal with the same 10 and 90 % quantiles.
+
+    If these are equal, of a column that is mostly zero, say: the spread of the entries nearest to
+    the median.
+    """
     seen = ~np.isnan(x)
-    low, middle, high = np.quantile(
-        x[seen].astype(float), (0.1, 0.5, 0.9), weights=weight[seen], method="inverted_cdf"
-    )
-    return float(middle), float(high - low) / _NORMAL_RANGE
+    x, weight = x[seen].astype(float), weight[seen]
+    low, middle, high = np.quantile(x, (0.1, 0.5, 0.9), weights=weight, method="inverted_cdf")
+    if high > low:
+        return float(middle), float(high - low) / _NORMAL_RANGE
+    away = np.abs(x - middle)
+    near = away <= np.quantile(away, _NEAREST, weights=weight, method="inverted_cdf")
+    return float(middle), float(np.sqrt(np.average(away[near] ** 2, weights=weight[near])))
+
+
+def _column_moments(X: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Mean, variance and kurtosis of the observed entries of each column."""
+    columns = range(0, X.shape[1], _COLUMNS)
+    with np.errstate(over="ignore", invalid="ignore"):
+        parts = [_mean_and_variance(X[:, d : d + _COLUMNS], weight) for d in columns]
+    origin, variance, kurtosis = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return origin, variance, kurtosis
 
 
 def _mean_and_variance(X: Array, weight: Array) -> tuple[Array, Array, Array]:
@@ -162,7 +244,10 @@ def _mean_and_variance(X: Array, weight: Array) -> tuple[Array, Array, Array]:
 def uniform(frame: Frame) -> Frame:
     """The same origin with one scale for all columns, so that spheres stay spheres."""
     scale = np.sqrt(np.mean(frame.scale**2))
-    return Frame(frame.origin, np.full_like(frame.scale, scale))
+    rounding = frame.rounding
+    if rounding is not None:
+        rounding = np.full_like(rounding, np.mean(rounding * frame.scale**2) / scale**2)
+    return Frame(frame.origin, np.full_like(frame.scale, scale), rounding)
 
 
 def subtract_origin(X: Any, origin: Array) -> Any:

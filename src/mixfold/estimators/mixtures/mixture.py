@@ -19,8 +19,8 @@ from mixfold.estimators.shell.effective_rows import effective_totals, parameter_
 from mixfold.estimators.shell.input_rows import check_component_labels, column_positions
 from mixfold.math.dependent_columns import DependentColumns
 
-# starts that are compared on the pilot: four of each kind
-CANDIDATES = 12
+# starts that race on the pilot, each with another view of the rows
+CANDIDATES = 20
 _OFTEN_NOTHING = ("_dependent", "_occurring")
 
 

@@ -37,6 +37,7 @@ from mixfold.estimators.shell.fitting import (
     warn_about_empty_rows,
     warn_about_fit,
 )
+from mixfold.estimators.shell.units import warn_if_spherical
 from mixfold.families import GAUSSIAN
 from mixfold.families.component import dense_rows
 from mixfold.families.gaussian import GaussianFamily
@@ -98,8 +99,9 @@ class NestedMixture(DensityEstimator):
         The fit stops when the total gain still to come, extrapolated from the recent rate of
         convergence, is below ``tol``. The rule holds for each of the fits; the gain is that of its
         mean log-likelihood per row.
-    reg_covar : float, default=1e-6
-        Smallest variance in any direction, relative to the variance of all of the data.
+    reg_covar : float or 'auto', default='auto'
+        Smallest variance in any direction, relative to that of the data; 'auto' as in
+        :class:`GaussianMixture`.
     max_iter : int, default=500
         Largest number of iterations. Each of the fits has this limit.
     n_init : int, default=1
@@ -193,7 +195,7 @@ class NestedMixture(DensityEstimator):
         "covariance_type": (rule.one_of(GAUSSIAN),),
         "n_layers": (rule.integer(1),),
         "refine": (rule.boolean(),),
-        "reg_covar": (rule.number(0),),
+        "reg_covar": (rule.number(0), rule.one_of(["auto"])),
         "init_params": (rule.one_of(STARTS),),
     }  # fmt: skip
     _stored: ClassVar[tuple[str, ...]] = (
@@ -212,7 +214,7 @@ class NestedMixture(DensityEstimator):
         n_layers: int = 2,
         refine: bool = True,
         tol: float = 1e-6,
-        reg_covar: float = 1e-6,
+        reg_covar: float | str = "auto",
         max_iter: int = 500,
         n_init: int = 1,
         init_params: str = "kmeans",
@@ -265,6 +267,7 @@ class NestedMixture(DensityEstimator):
         deadline = Deadline.after(self.time_budget)
         survey = survey_rows(self, source, self.n_components)
         check_enough_rows(survey.pilot.total_rows, self.n_components)
+        warn_if_spherical(self, survey.pilot)
         # how each fit of several components runs
         plan = Plan(
             tol=self.tol,

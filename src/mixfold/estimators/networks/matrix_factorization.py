@@ -26,6 +26,7 @@ from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     Survey,
+    forget_stream,
     learn_one_batch,
     publish_convergence,
     run_fit,
@@ -345,8 +346,8 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
         self
         """
         self._check_parameters()
-        for name in ("_params", "_schedule"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("_params", None)
+        forget_stream(self)
         source = self._training_source(X, y, sample_weight)
         result = self._fit_rows(source, self.max_iter)
         warn_about_fit(result, self.max_iter)

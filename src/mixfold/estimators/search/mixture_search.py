@@ -32,6 +32,7 @@ from mixfold.estimators.search.candidates import (
 from mixfold.estimators.search.fits import Fitted, Worker, fit_all, hold_out
 from mixfold.estimators.search.notes import (
     describe_caveats,
+    describe_compared_columns,
     describe_redundant_columns,
     describe_rows,
 )
@@ -85,8 +86,10 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
     ----------
     estimator : estimator, list or dict of estimators, default=None
         The mixture or mixtures to compare: any with a parameter ``n_components``. Names of a dict
-        appear in the table. None is :class:`GaussianMixture`. Likelihoods can only be compared
-        if they speak of the same thing: densities with densities, counts with counts.
+        appear in the table. None is :class:`GaussianMixture`, with ``param_grid`` None in the
+        kinds 'full', 'tied', 'diag' and 'tied-diag', on which units have no influence. Likelihoods
+        can only be compared if they speak of the same thing: densities with densities, counts with
+        counts.
     param_grid : dict or list of dicts, default=None
         Other parameters and the values to try, as in :class:`sklearn.model_selection.GridSearchCV`,
         such as ``{"covariance_type": ["full", "diag"]}`` or ``{"n_factors": [1, 2, 3]}``. With
@@ -246,6 +249,7 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         self._publish(fits)
         self.notes_ = describe_caveats(fits, self.best_index_, self.criterion)
         self.notes_ += describe_redundant_columns(self.best_estimator_, rows)
+        self.notes_ += describe_compared_columns(self.best_estimator_, rows)
         if self.n_effective is None and self.criterion in ("bic", "aic", "icl"):
             self.notes_ += describe_rows(self.best_estimator_, rows)
         if self.criterion != "bound":
