@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +28,9 @@ WRONG_FILES = ("late crash", "NaN answers", "load crash", "event", "memory", "ha
 @pytest.fixture
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("FAULTS_SCRATCH", str(tmp_path))
+    # compiled once for all of them
+    kernels = Path(tempfile.gettempdir()) / "mixfold-faults" / "numba"
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(kernels))
     monkeypatch.chdir(ROOT)
     return tmp_path
 

@@ -483,6 +483,7 @@ def rarer_questions(estimator: Any, X: Any, y: Any, rng: np.random.Generator, ow
         "reconstruction_error": lambda: no_nan(estimator.reconstruction_error(X), "error", -1e-6),
         "free_energy": lambda: no_nan(estimator.free_energy(X), "free_energy"),
         "gibbs": lambda: no_nan(estimator.gibbs(X, random_state=0), "gibbs"),
+        "get_feature_names_out": lambda: estimator.get_feature_names_out(),
         "perplexity": lambda: no_nan(estimator.perplexity(X), "perplexity", 0.0),
     }
     rarely = {

@@ -438,7 +438,7 @@ RARER = {
     "output_gamma": ("scale", 1.0),
     "output_kernel": ("linear", "rbf", "poly"),
     "output_noise": ("shared", "each", 0.1),
-    "output_weight": (0.1, 10.0),
+    "output_weight": (0.1, 10.0, "auto"),
     "paper_protocol": (True,),
     "param_grid": ({"n_components": [1, 2]},),
     "patience": (1,),

@@ -218,12 +218,19 @@ def _about(A: Any, origin: Array | None) -> Any:
     return A if origin is None else A - origin.astype(A.dtype)
 
 
+# Degrees up to which a power is made by products: as many take longer than numpy's power.
+_PRODUCTS = 10
+
+
 def _whole_power(G: Array, degree: int) -> Array:
     """G^degree by products: numpy's power of doubles takes ten times as long."""
     power = G.copy()
     with np.errstate(over="ignore", invalid="ignore"):
-        for _ in range(degree - 1):
-            power *= G
+        if degree > _PRODUCTS:
+            power **= degree
+        else:
+            for _ in range(degree - 1):
+                power *= G
     if not np.isfinite(power).all():
         raise ValueError(
             f"the kernel 'poly' of degree {degree} is too large for {power.dtype.name}: gamma a'b "

@@ -9,17 +9,17 @@ import numpy as np
 from mixfold.contracts import Array
 
 
-def in_dtype(values: Any, dtype: Any) -> Array:
-    """``values`` as ``dtype``, that of the data; float64 if finite values do not fit into it.
+def in_dtype(given: Any, dtype: Any) -> Array:
+    """``given`` as ``dtype``, that of the data; float64 if finite values do not fit into it.
 
     Rows of float32 may be of size 1e25: their variances are 1e50. Values all of which are smaller
     than float32 can tell from zero do not fit, either.
     """
-    values = np.asarray(values)
+    values: Array = np.asarray(given)
     if values.dtype == dtype or values.dtype.kind != "f" or np.dtype(dtype).kind != "f":
-        return values.astype(dtype)
+        return np.array(values, dtype)
     with np.errstate(over="ignore", under="ignore"):
-        found = values.astype(dtype)
+        found: Array = values.astype(dtype)
     size = float(np.abs(found).max(initial=0.0))
     if not np.finfo(dtype).tiny <= size < np.inf:  # also where it is NaN
         lost = np.isinf(found) & np.isfinite(values)
