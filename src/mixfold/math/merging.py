@@ -151,7 +151,9 @@ def join_shares(parts: Iterable[SparseShares]) -> SparseShares:
     )
 
 
-def merge_components(shares: SparseShares, weight: Array | None = None) -> MergeTree:
+def merge_components(
+    shares: SparseShares, weight: Array | None = None, groups: Array | None = None
+) -> MergeTree:
     """The tree of merges of all components into one cluster.
 
     Parameters
@@ -160,6 +162,8 @@ def merge_components(shares: SparseShares, weight: Array | None = None) -> Merge
         Log-responsibilities of rows.
     weight : ndarray of shape (n,), optional
         Weights of the rows, at least zero.
+    groups : ndarray of shape (K,), int, optional
+        Components of different groups are merged only when each group is one cluster.
 
     Returns
     -------
@@ -170,7 +174,28 @@ def merge_components(shares: SparseShares, weight: Array | None = None) -> Merge
         the heavier clusters are merged first, so the tree does not depend on the order of the
         components, save that of components which no sum tells apart.
     """
-    return _Merging(shares, weight).run()
+    return _Merging(shares, weight, groups).run()
+
+
+def component_overlaps(shares: SparseShares, weight: Array | None = None) -> Array:
+    """Pairs i < j of components and max(q(i | j), q(j | i)), (P, 3); pairs without are left out."""
+    n, K = shares.n_rows, shares.n_components
+    rows = shares.row_numbers()
+    values = np.exp(shares.logs)
+    weighted = values if weight is None else values * np.asarray(weight, dtype=float)[rows]
+    mass = np.bincount(shares.components, weights=weighted, minlength=K)
+    label, _ = _largest_shares(shares.starts, shares.components, values, n)
+    pairs = label[rows] * K + shares.components
+    found, numbers = np.unique(pairs, return_inverse=True)
+    i, j = found // K, found % K
+    taken = np.bincount(numbers, weights=weighted, minlength=len(found))
+    share = np.divide(taken, mass[j], out=np.zeros_like(taken), where=mass[j] > 0)
+    kept = (i != j) & (share > 0)
+    low, high = np.minimum(i, j)[kept], np.maximum(i, j)[kept]
+    both, numbers = np.unique(low * K + high, return_inverse=True)
+    top = np.zeros(len(both))
+    np.maximum.at(top, numbers, share[kept])
+    return np.stack([both // K, both % K, top], axis=1)
 
 
 # ---------------------------------------------------- the merges
@@ -179,7 +204,9 @@ def merge_components(shares: SparseShares, weight: Array | None = None) -> Merge
 class _Merging:
     """The clusters that are left, and who is taken for whom. Numbers are those of content."""
 
-    def __init__(self, shares: SparseShares, weight: Array | None) -> None:
+    def __init__(
+        self, shares: SparseShares, weight: Array | None, groups: Array | None = None
+    ) -> None:
         K, n = shares.n_components, shares.n_rows
         rows = shares.row_numbers()
         values = np.exp(shares.logs)
@@ -205,6 +232,8 @@ class _Merging:
         self._mass = dict(enumerate(mass[self._order].tolist()))
         self._size = dict.fromkeys(range(K), 1)
         self._all_mass = mass
+        own = np.zeros(K, dtype=int) if groups is None else np.asarray(groups)
+        self._group = dict(enumerate(own[self._order].tolist()))
         # where each component is now, by content number
         self._home = np.arange(K)
         self._members = {k: [k] for k in range(K)}
@@ -212,12 +241,20 @@ class _Merging:
         self._taken: dict[int, dict[int, float]] = {}  # by label i: mass of j's rows
         self._by_column: dict[int, set[int]] = {k: set() for k in range(K)}
         self._merges: list[tuple[int, int, float, int]] = []
-        self._heap: list[tuple[float, int, int]] = []
+        self._heap: list[tuple[float, int, int, int, int]] = []
         self._levels: dict[tuple[int, int], float] = {}
 
     def run(self) -> MergeTree:
         self._count_all()
         self._join_empty()
+        self._merge_groups()
+        if len(self._mass) > 1:
+            self._group = dict.fromkeys(self._group, 0)
+            self._merge_groups()
+        return self._tree()
+
+    def _merge_groups(self) -> None:
+        """Merge all clusters of a group, for each group."""
         for i, row in self._taken.items():
             for j in row:
                 self._note_pair(i, j)
@@ -225,7 +262,6 @@ class _Merging:
             self._merge(*pair)
         self._merge_by_logs()
         self._merge_the_rest()
-        return self._tree()
 
     # ------------------------------------------------ who is taken for whom
 
@@ -274,7 +310,7 @@ class _Merging:
 
     def _note_pair(self, i: int, j: int) -> None:
         """Put a pair whose level has changed in line."""
-        if i == j:
+        if i == j or self._group[i] != self._group[j]:
             return
         pair = (i, j) if self._first[i] < self._first[j] else (j, i)
         level = round_digits(self._level(i, j))
@@ -304,6 +340,8 @@ class _Merging:
         self._first[c] = min(self._first.pop(a), self._first.pop(b))
         self._mass[c] = self._mass.pop(a) + self._mass.pop(b)
         self._size[c] = self._size.pop(a) + self._size.pop(b)
+        self._group[c] = self._group.pop(a)
+        del self._group[b]
         few, many = sorted((self._members.pop(a), self._members.pop(b)), key=len)
         self._home[few] = c
         self._home[many] = c
@@ -400,7 +438,7 @@ class _Merging:
         table = self._log_overlaps() if len(self._mass) > 1 else {}
         near: dict[int, dict[int, float]] = {k: {} for k in self._mass}  # by j: of i
         for (i, j), value in table.items():
-            if i != j:
+            if i != j and self._group[i] == self._group[j]:
                 near[j][i] = value
         heap: list[tuple[float, int, int, int, int]] = []
         levels: dict[tuple[int, int], float] = {}
@@ -410,9 +448,7 @@ class _Merging:
             one = near[j].get(i, -np.inf) - _log(self._mass[j])
             two = near[i].get(j, -np.inf) - _log(self._mass[i])
             levels[pair] = round_digits(max(one, two))
-            heapq.heappush(
-                heap, (-levels[pair], self._first[pair[0]], self._first[pair[1]], *pair)
-            )
+            heapq.heappush(heap, (-levels[pair], self._first[pair[0]], self._first[pair[1]], *pair))
 
         for j, row in near.items():
             for i in row:
@@ -439,10 +475,15 @@ class _Merging:
 
     def _merge_the_rest(self) -> None:
         """What does not overlap at all: the lightest joins the heaviest."""
-        while len(self._mass) > 1:
-            keys = {k: (round_digits(self._mass[k]), -self._first[k]) for k in self._mass}
-            light, heavy = min(keys, key=keys.__getitem__), max(keys, key=keys.__getitem__)
-            self._merge(heavy, light, 0.0)
+        groups: dict[int, list[int]] = {}
+        for k in sorted(self._mass, key=self._first.__getitem__):
+            groups.setdefault(self._group[k], []).append(k)
+        for own in groups.values():
+            own.sort(key=lambda k: (round_digits(self._mass[k]), -self._first[k]))
+            heavy = own.pop()
+            for light in own:
+                self._merge(heavy, light, 0.0)
+                heavy = self._K + len(self._merges) - 1
 
     def _tree(self) -> MergeTree:
         numbers = np.concatenate([self._order, np.arange(self._K, max(2 * self._K - 1, 0))])

@@ -1,0 +1,424 @@
+"""Clusters that the rows prove: components stay apart only where the density between them dips.
+
+Two components are one cluster unless rows show that the density falls between them and rises again.
+The evidence is a count: of the rows in two windows of equal size, one at the lower of the two peaks
+and one in the valley between, at least half lie in the valley if there is no dip, so that
+
+    P(n_valley or fewer | n_valley + n_peak rows) <= P(Binomial(n_valley + n_peak, 1/2) <= n_valley)
+
+is a p-value for "no dip". Components are joined in the order of the density at the pass between
+them, the highest first, as a falling flood would separate them; a pair of clusters is joined at its
+highest pass, unless the dip is proven there. Joining K components takes at most K - 1 unproven
+tests, so that a level of alpha / (K - 1) for each makes the probability of any false separation at
+most alpha.
+
+Where the pass lies, and which windows are compared, comes from the fitted mixture: the pass of two
+components is the lowest point of their ridgeline (Ray and Lindsay, The topography of multivariate
+normal mixtures, 2005), which holds all modes and saddles of the pair. The rows themselves decide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import betainc, chdtri
+
+from mixfold.contracts import Array
+from mixfold.math.merging import SparseShares
+
+# points of a ridgeline at which the density is looked at
+_POINTS = 17
+# windows reach at most so many standard deviations from the lower peak
+_REACH = 2.0
+# a peak beyond the next component has to be this much higher than the pass: windows that do not lie
+# on one line compare densities only roughly
+_FAR_RATIO = 0.5
+# up to so many components every pair is looked at, beyond those that overlap most
+_ALL_PAIRS, _NEAREST = 60, 12
+# a dip of the mixture that is as deep as this and that the rows do not prove is worth a word
+_DEEP = 0.5
+
+
+class Counts(NamedTuple):
+    """Rows in the window of the lower peak and in that of the valley, and what they prove."""
+
+    n_peak: float = 0.0
+    n_valley: float = 0.0
+    p_value: float = 1.0
+
+
+class Doubt(NamedTuple):
+    """Two components that are joined, though the mixture has a dip between them."""
+
+    one: int
+    other: int
+    counts: Counts
+
+
+class Pass(NamedTuple):
+    """The lowest point on the way from component i to j: log density, share of the way, place."""
+
+    i: int
+    j: int
+    height: float
+    share: float
+    point: Array
+
+
+@dataclass(frozen=True, slots=True)
+class ProvenClusters:
+    """The cluster of each component, (K,), and where the rows do not tell."""
+
+    labels: Array
+    doubts: list[Doubt]
+
+
+def dip_p_value(n_valley: float, n_peak: float, ratio: float = 1.0) -> float:
+    """Probability of so few rows in the valley if its density is ``ratio`` of the peak's, or more.
+
+    Counts may be sums of weights: the binomial distribution is continued between whole numbers.
+    """
+    if n_peak <= 0:
+        return 1.0
+    return float(betainc(n_peak, n_valley + 1.0, 1.0 / (1.0 + ratio)))
+
+
+def projected_dip(t: Array, left: Array, right: Array) -> Counts:
+    """The dip of rows on a line, between two components that they belong to by weight.
+
+    Parameters
+    ----------
+    t : ndarray of shape (n,)
+        Where the rows are.
+    left, right : ndarray of shape (n,)
+        Weight of each row in the two components.
+    """
+    one, two = _moments(t, left), _moments(t, right)
+    if one is None or two is None:
+        return Counts()
+    (W1, m1, s1), (W2, m2, s2) = one, two
+    gap = abs(m2 - m1)
+    if gap == 0 or not np.isfinite(gap):
+        return Counts()
+    s1, s2 = max(s1, 1e-3 * gap), max(s2, 1e-3 * gap)
+    grid = np.linspace(m1, m2, 401)
+    density = W1 / s1 * _bell((grid - m1) / s1) + W2 / s2 * _bell((grid - m2) / s2)
+    valley = int(np.argmin(density))
+    first, last = int(np.argmax(density[: valley + 1])), valley + int(np.argmax(density[valley:]))
+    if not first < valley < last:
+        return Counts()
+    low = first if density[first] <= density[last] else last
+    spread = s1 if low == first else s2
+    reach = min(abs(grid[valley] - grid[first]), abs(grid[last] - grid[valley])) / 2
+    reach = min(reach, _REACH * spread)
+    both = left + right
+    n_peak = float(both[np.abs(t - grid[low]) <= reach].sum())
+    n_valley = float(both[np.abs(t - grid[valley]) <= reach].sum())
+    return Counts(n_peak, n_valley, dip_p_value(n_valley, n_peak))
+
+
+def _moments(t: Array, weight: Array) -> tuple[float, float, float] | None:
+    total = float(weight.sum())
+    if total <= 0:
+        return None
+    mean = float(weight @ t / total)
+    return total, mean, float(np.sqrt(weight @ (t - mean) ** 2 / total))
+
+
+def _bell(z: Array) -> Array:
+    return np.asarray(np.exp(-0.5 * z**2))
+
+
+# ---------------------------------------------------- components of numbers
+
+
+class Landscape:
+    """Components in space: where they are, how wide, and the density at points."""
+
+    def __init__(
+        self,
+        X: Array,
+        shares: SparseShares,
+        weight: Array,
+        log_density: Callable[[Array], Array],
+    ) -> None:
+        self.X, self.weight = X, weight
+        self.columns = weighted_columns(shares, weight)
+        self.scale = _spread(X, weight)
+        self._unit = X / self.scale
+        self._log_density = log_density
+        found = [self._locate(rows, values) for rows, values in self.columns]
+        self.means = np.array([mean for mean, _ in found])
+        self.covariances = np.array([cov for _, cov in found])
+        self.precisions = np.linalg.inv(self.covariances)
+        self.log_dets = np.linalg.slogdet(self.covariances)[1]
+        self.heights = self.log_density(self.means)
+
+    def log_density(self, points: Array) -> Array:
+        """Log density of the mixture at points in units of the columns."""
+        return np.asarray(self._log_density(points * self.scale), dtype=float)
+
+    def _locate(self, rows: Array, values: Array) -> tuple[Array, Array]:
+        """Mean and covariance of the rows of a component; few rows lean on its variances."""
+        X, total = self._unit[rows], values.sum()
+        if total <= 0:
+            D = self._unit.shape[1]
+            return np.zeros(D), np.eye(D)
+        mean = values @ X / total
+        apart = X - mean
+        scatter = (apart * values[:, None]).T @ apart
+        D = X.shape[1]
+        variances = np.diag(scatter) / total
+        floor = 1e-8 + 1e-6 * variances.mean()
+        prior = np.diag(variances + floor) * (0.5 * (D + 1))
+        return mean, (scatter + prior) / (total + 0.5 * (D + 1)) + floor * np.eye(D)
+
+    def ridgelines(self, pairs: Array) -> Array:
+        """Points of the ridgelines of pairs of components, (pairs, points, D)."""
+        share = np.linspace(0.0, 1.0, _POINTS)[None, :, None, None]
+        i, j = pairs[:, 0], pairs[:, 1]
+        P, Q = self.precisions[i][:, None], self.precisions[j][:, None]
+        a = np.einsum("pab,pb->pa", self.precisions[i], self.means[i])[:, None, :, None]
+        b = np.einsum("pab,pb->pa", self.precisions[j], self.means[j])[:, None, :, None]
+        points = np.linalg.solve((1 - share) * P + share * Q, (1 - share) * a + share * b)
+        return np.asarray(points[..., 0])
+
+    def find_passes(self, pairs: Array) -> list[Pass]:
+        """The passes between pairs of components that no third component lies on the way of."""
+        found = []
+        for part in np.array_split(pairs, max(1, len(pairs) * _POINTS // 20_000)):
+            lines = self.ridgelines(part)
+            flat = lines.reshape(-1, lines.shape[2])
+            values = self.log_density(flat).reshape(lines.shape[:2])
+            owner = self._strongest(flat).reshape(lines.shape[:2])
+            direct = ((owner == part[:, :1]) | (owner == part[:, 1:])).all(axis=1)
+            low = np.argmin(values, axis=1)
+            for p in np.flatnonzero(direct).tolist():
+                i, j = part[p].tolist()
+                share = float(low[p]) / (_POINTS - 1)
+                found.append(Pass(i, j, float(values[p, low[p]]), share, lines[p, low[p]]))
+        return found
+
+    def _strongest(self, points: Array) -> Array:
+        """The component of the highest density, by weight, at each point."""
+        best = np.full(len(points), -np.inf)
+        owner = np.zeros(len(points), dtype=np.intp)
+        for k, (_, values) in enumerate(self.columns):
+            total = values.sum()
+            if total <= 0:
+                continue
+            apart = points - self.means[k]
+            distance = np.einsum("nd,nd->n", apart @ self.precisions[k], apart)
+            log = np.log(total) - 0.5 * (distance + self.log_dets[k])
+            higher = log > best
+            best[higher], owner[higher] = log[higher], k
+        return owner
+
+    def dip_of_pair(self, i: int, j: int) -> Counts:
+        """The dip between two components on the line that tells them apart best."""
+        axis = np.linalg.solve(
+            self.covariances[i] + self.covariances[j], self.means[j] - self.means[i]
+        )
+        rows, left, right = join_columns(self.columns[i], self.columns[j])
+        return projected_dip(self._unit[rows] @ axis, left, right)
+
+    def dip_from_peak(self, peak: int, at: Pass) -> Counts:
+        """Rows around a peak against those around a pass, in ellipsoids of equal volume."""
+        D = self._unit.shape[1]
+        precision = (1 - at.share) * self.precisions[at.i] + at.share * self.precisions[at.j]
+        log_det = -np.linalg.slogdet(precision)[1]
+        radius = float(chdtri(D, 0.5))  # half of the rows of a Gaussian
+        scaled = radius * np.exp((self.log_dets[peak] - log_det) / D)
+        n_peak = self._count(self.means[peak], self.precisions[peak], radius)
+        n_valley = self._count(at.point, precision, scaled)
+        return Counts(n_peak, n_valley, dip_p_value(n_valley, n_peak, _FAR_RATIO))
+
+    def _count(self, centre: Array, precision: Array, radius: float) -> float:
+        apart = self._unit - centre
+        inside = np.einsum("nd,nd->n", apart @ precision, apart) <= radius
+        return float(self.weight[inside].sum())
+
+
+def prove_by_density(land: Landscape, overlap: Array, alpha: float) -> ProvenClusters:
+    """Clusters of components of numbers, by the dips between them.
+
+    Parameters
+    ----------
+    land : Landscape
+    overlap : ndarray of shape (P, 3)
+        Pairs of components that share rows, and how much; beyond 60 components only the nearest
+        are looked at.
+    alpha : float
+        Probability of separating what has no dip.
+    """
+    K = len(land.columns)
+    used = np.array([values.sum() > 0 for _, values in land.columns])
+    pairs = _choose_pairs(K, used, overlap)
+    if not len(pairs):
+        return ProvenClusters(np.arange(K), [])
+    passes = sorted(land.find_passes(pairs), key=lambda at: (-round(at.height, 9), at.i, at.j))
+    joined, doubts = Joined(K, land.heights), []
+    level = alpha / max(1, int(used.sum()) - 1)
+    for at in passes:
+        a, b = joined.find(at.i), joined.find(at.j)
+        if a == b or joined.apart(a, b):
+            continue
+        peaks = (joined.peak(a), joined.peak(b))
+        lower = min(peaks, key=lambda k: (land.heights[k], k))
+        counts = land.dip_of_pair(at.i, at.j)
+        proven = counts.p_value <= level
+        depth = at.height - land.heights[lower]
+        if {*peaks} != {at.i, at.j} and depth < np.log(_FAR_RATIO):
+            far = land.dip_from_peak(lower, at)
+            counts = min(counts, far, key=lambda c: c.p_value)
+            proven = counts.p_value <= level / 2
+        if proven:
+            joined.set_apart(a, b)
+            continue
+        if depth < np.log(_DEEP):
+            doubts.append(Doubt(at.i, at.j, counts))
+        joined.join(a, b)
+    return ProvenClusters(joined.labels(), doubts)
+
+
+# ---------------------------------------------------- components of anything
+
+
+def prove_by_odds(
+    shares: SparseShares, weight: Array, overlap: Array, alpha: float
+) -> ProvenClusters:
+    """Clusters of any components, by the dip of the log odds of the two components of a pair.
+
+    Parameters
+    ----------
+    shares : SparseShares
+    weight : ndarray of shape (n,)
+    overlap : ndarray of shape (P, 3)
+        Pairs of components that share rows, and how much: the order in which they are looked at.
+    alpha : float
+    """
+    K = shares.n_components
+    columns = weighted_columns(shares, weight)
+    logs = log_columns(shares)
+    mass = np.array([values.sum() for _, values in columns])
+    used = mass > 0
+    pairs = _choose_pairs(K, used, overlap)
+    size = {(int(i), int(j)): v for i, j, v in overlap}
+    value = np.array([size.get((i, j), 0.0) for i, j in pairs.tolist()])
+    joined, doubts = Joined(K, mass), []
+    level = alpha / max(1, int(used.sum()) - 1)
+    for number in np.lexsort((np.arange(len(pairs)), -np.round(value, 9))):
+        i, j = pairs[number].tolist()
+        a, b = joined.find(i), joined.find(j)
+        if a == b or joined.apart(a, b):
+            continue
+        counts = _dip_of_odds(columns, logs, i, j)
+        if counts.p_value <= level:
+            joined.set_apart(a, b)
+            continue
+        if counts.n_valley < _DEEP * counts.n_peak:
+            doubts.append(Doubt(i, j, counts))
+        joined.join(a, b)
+    return ProvenClusters(joined.labels(), doubts)
+
+
+def _dip_of_odds(columns: list[tuple[Array, Array]], logs: list[Array], i: int, j: int) -> Counts:
+    rows, left, right = join_columns(columns[i], columns[j])
+    floor = min(float(logs[i].min()), float(logs[j].min()))
+    odds = np.full(len(rows), 0.0)
+    for k, sign in ((i, -1.0), (j, 1.0)):
+        own = np.full(len(rows), floor)
+        own[np.searchsorted(rows, columns[k][0])] = logs[k]
+        odds += sign * own
+    return projected_dip(odds, left, right)
+
+
+# ---------------------------------------------------- shared
+
+
+class Joined:
+    """Clusters of components that were joined, their peaks, and pairs that were set apart."""
+
+    def __init__(self, n: int, heights: Array) -> None:
+        self._root = list(range(n))
+        self._peak = list(range(n))
+        self._heights = heights
+        self._apart: list[set[int]] = [set() for _ in range(n)]
+
+    def find(self, k: int) -> int:
+        while self._root[k] != k:
+            self._root[k] = self._root[self._root[k]]
+            k = self._root[k]
+        return k
+
+    def peak(self, a: int) -> int:
+        """The highest component of a cluster."""
+        return self._peak[a]
+
+    def apart(self, a: int, b: int) -> bool:
+        return b in self._apart[a]
+
+    def set_apart(self, a: int, b: int) -> None:
+        self._apart[a].add(b)
+        self._apart[b].add(a)
+
+    def join(self, a: int, b: int) -> None:
+        if self._heights[self._peak[b]] > self._heights[self._peak[a]]:
+            self._peak[a] = self._peak[b]
+        self._root[b] = a
+        for other in self._apart[b]:
+            self._apart[other].discard(b)
+            self.set_apart(a, other)
+
+    def labels(self) -> Array:
+        return np.array([self.find(k) for k in range(len(self._root))], dtype=np.intp)
+
+
+def weighted_columns(shares: SparseShares, weight: Array) -> list[tuple[Array, Array]]:
+    """For each component the rows with a share of it, ascending, and the weighted shares."""
+    rows = shares.row_numbers()
+    order = np.argsort(shares.components, kind="stable")
+    cuts = np.searchsorted(shares.components[order], np.arange(1, shares.n_components))
+    values = (np.exp(shares.logs) * weight[rows])[order]
+    return list(zip(np.split(rows[order], cuts), np.split(values, cuts), strict=True))
+
+
+def log_columns(shares: SparseShares) -> list[Array]:
+    """For each component the logarithms of its shares, in the order of the rows."""
+    order = np.argsort(shares.components, kind="stable")
+    cuts = np.searchsorted(shares.components[order], np.arange(1, shares.n_components))
+    return np.split(shares.logs[order], cuts)
+
+
+def join_columns(one: tuple[Array, Array], two: tuple[Array, Array]) -> tuple[Array, Array, Array]:
+    """Rows of either of two components, and their weight in each."""
+    rows = np.union1d(one[0], two[0])
+    left, right = np.zeros(len(rows)), np.zeros(len(rows))
+    left[np.searchsorted(rows, one[0])] = one[1]
+    right[np.searchsorted(rows, two[0])] = two[1]
+    return rows, left, right
+
+
+def _choose_pairs(K: int, used: Array, overlap: Array) -> Array:
+    """Pairs of components to look at: all of few, of many those that overlap most."""
+    if K <= _ALL_PAIRS:
+        pairs = np.argwhere(np.triu(np.ones((K, K), dtype=bool), 1))
+        return np.asarray(pairs[used[pairs].all(axis=1)])
+    both = np.concatenate([overlap, overlap[:, [1, 0, 2]]])
+    order = np.lexsort((both[:, 1], -both[:, 2], both[:, 0]))
+    both = both[order]
+    starts = np.searchsorted(both[:, 0], np.arange(K))
+    place = np.arange(len(both)) - starts[both[:, 0].astype(int)]
+    pairs = np.unique(np.sort(both[place < _NEAREST, :2].astype(int), axis=1), axis=0)
+    return np.asarray(pairs[used[pairs].all(axis=1)])
+
+
+def _spread(X: Array, weight: Array) -> Array:
+    """Standard deviations of columns; one where a column is constant."""
+    total = weight.sum()
+    mean = weight @ X / total
+    spread = np.sqrt(weight @ (X - mean) ** 2 / total)
+    return np.where(spread > 0, spread, 1.0)
