@@ -33,9 +33,13 @@ from mixfold.math.merging import SparseShares
 _POINTS = 17
 # windows reach at most so many standard deviations from the lower peak
 _REACH = 2.0
-# a peak beyond the next component has to be this much higher than the pass: windows that do not lie
-# on one line compare densities only roughly
-_FAR_RATIO = 0.5
+# windows that do not lie on one line compare densities only roughly: the pass between clusters of
+# several components has to be this much lower than they are
+_FAR_RATIO = 0.8
+# components of a cluster that are at least so high beside its highest have windows of their own
+_HIGH = 0.5
+# rows of a Gaussian outside of its window
+_OUTSIDE = 0.5
 # up to so many components every pair is looked at, beyond those that overlap most
 _ALL_PAIRS, _NEAREST = 60, 12
 # a dip of the mixture that is as deep as this and that the rows do not prove is worth a word
@@ -59,13 +63,17 @@ class Doubt(NamedTuple):
 
 
 class Pass(NamedTuple):
-    """The lowest point on the way from component i to j: log density, share of the way, place."""
+    """The lowest point on the way from component i to j: log density, share of the way, place.
+
+    The way is direct if no third component has the highest density anywhere on it.
+    """
 
     i: int
     j: int
     height: float
     share: float
     point: Array
+    direct: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +125,9 @@ def projected_dip(t: Array, left: Array, right: Array) -> Counts:
     both = left + right
     n_peak = float(both[np.abs(t - grid[low]) <= reach].sum())
     n_valley = float(both[np.abs(t - grid[valley]) <= reach].sum())
-    return Counts(n_peak, n_valley, dip_p_value(n_valley, n_peak))
+    # the mixture has chosen the two windows, among all that lie side by side
+    places = (gap + _REACH * (s1 + s2)) / (2 * reach) - 1.0
+    return Counts(n_peak, n_valley, min(1.0, dip_p_value(n_valley, n_peak) * max(places, 1.0)))
 
 
 def _moments(t: Array, weight: Array) -> tuple[float, float, float] | None:
@@ -187,7 +197,7 @@ class Landscape:
         return np.asarray(points[..., 0])
 
     def find_passes(self, pairs: Array) -> list[Pass]:
-        """The passes between pairs of components that no third component lies on the way of."""
+        """The lowest points on the ways between pairs of components."""
         found = []
         for part in np.array_split(pairs, max(1, len(pairs) * _POINTS // 20_000)):
             lines = self.ridgelines(part)
@@ -196,10 +206,9 @@ class Landscape:
             owner = self._strongest(flat).reshape(lines.shape[:2])
             direct = ((owner == part[:, :1]) | (owner == part[:, 1:])).all(axis=1)
             low = np.argmin(values, axis=1)
-            for p in np.flatnonzero(direct).tolist():
-                i, j = part[p].tolist()
-                share = float(low[p]) / (_POINTS - 1)
-                found.append(Pass(i, j, float(values[p, low[p]]), share, lines[p, low[p]]))
+            for p, (i, j) in enumerate(part.tolist()):
+                share, height = float(low[p]) / (_POINTS - 1), float(values[p, low[p]])
+                found.append(Pass(i, j, height, share, lines[p, low[p]], bool(direct[p])))
         return found
 
     def _strongest(self, points: Array) -> Array:
@@ -225,16 +234,25 @@ class Landscape:
         rows, left, right = join_columns(self.columns[i], self.columns[j])
         return projected_dip(self._unit[rows] @ axis, left, right)
 
-    def dip_from_peak(self, peak: int, at: Pass) -> Counts:
-        """Rows around a peak against those around a pass, in ellipsoids of equal volume."""
+    def dip_of_clusters(self, members: list[int], at: Pass) -> Counts:
+        """Rows around the high components of a cluster against those around a pass.
+
+        Windows are ellipsoids of equal volume, in the shapes of the components.
+        """
         D = self._unit.shape[1]
+        top = max(members, key=lambda k: (self.heights[k], -k))
+        high = [k for k in members if self.heights[k] >= self.heights[top] + np.log(_HIGH)]
         precision = (1 - at.share) * self.precisions[at.i] + at.share * self.precisions[at.j]
         log_det = -np.linalg.slogdet(precision)[1]
-        radius = float(chdtri(D, 0.5))  # half of the rows of a Gaussian
-        scaled = radius * np.exp((self.log_dets[peak] - log_det) / D)
-        n_peak = self._count(self.means[peak], self.precisions[peak], radius)
+        radius = float(chdtri(D, _OUTSIDE))
+        volume = np.mean(self.log_dets[high])
+        n_peak = 0.0
+        for k in high:
+            scaled = radius * np.exp((volume - self.log_dets[k]) / D)
+            n_peak += self._count(self.means[k], self.precisions[k], scaled)
+        scaled = radius * np.exp((volume - log_det) / D)
         n_valley = self._count(at.point, precision, scaled)
-        return Counts(n_peak, n_valley, dip_p_value(n_valley, n_peak, _FAR_RATIO))
+        return Counts(n_peak, n_valley, dip_p_value(n_valley, n_peak, _FAR_RATIO / len(high)))
 
     def _count(self, centre: Array, precision: Array, radius: float) -> float:
         apart = self._unit - centre
@@ -259,27 +277,32 @@ def prove_by_density(land: Landscape, overlap: Array, alpha: float) -> ProvenClu
     pairs = _choose_pairs(K, used, overlap)
     if not len(pairs):
         return ProvenClusters(np.arange(K), [])
-    passes = sorted(land.find_passes(pairs), key=lambda at: (-round(at.height, 9), at.i, at.j))
     joined, doubts = Joined(K, land.heights), []
     level = alpha / max(1, int(used.sum()) - 1)
-    for at in passes:
+    passes = land.find_passes(pairs)
+    # the direct ways first; then those of components that have none
+    linked = {k for at in passes if at.direct for k in (at.i, at.j)}
+    for at in sorted(passes, key=lambda at: (not at.direct, -round(at.height, 9), at.i, at.j)):
+        if not at.direct and at.i in linked and at.j in linked:
+            continue
         a, b = joined.find(at.i), joined.find(at.j)
         if a == b or joined.apart(a, b):
             continue
-        peaks = (joined.peak(a), joined.peak(b))
-        lower = min(peaks, key=lambda k: (land.heights[k], k))
-        counts = land.dip_of_pair(at.i, at.j)
-        proven = counts.p_value <= level
+        lower = min(joined.peak(a), joined.peak(b), key=lambda k: (land.heights[k], k))
         depth = at.height - land.heights[lower]
-        if {*peaks} != {at.i, at.j} and depth < np.log(_FAR_RATIO):
-            far = land.dip_from_peak(lower, at)
-            counts = min(counts, far, key=lambda c: c.p_value)
-            proven = counts.p_value <= level / 2
-        if proven:
+        tests = []
+        if at.direct:
+            tests.append(land.dip_of_pair(at.i, at.j))
+        alone = len(joined.members(a)) == len(joined.members(b)) == 1
+        if depth < np.log(_FAR_RATIO) and not (alone and at.direct):
+            sides = [land.dip_of_clusters(joined.members(c), at) for c in (a, b)]
+            tests.append(max(sides, key=lambda c: c.p_value))  # a dip is one from both sides
+        best = min(tests, key=lambda c: c.p_value, default=Counts())
+        if best.p_value * len(tests) <= level and tests:
             joined.set_apart(a, b)
             continue
         if depth < np.log(_DEEP):
-            doubts.append(Doubt(at.i, at.j, counts))
+            doubts.append(Doubt(at.i, at.j, best))
         joined.join(a, b)
     return ProvenClusters(joined.labels(), doubts)
 
@@ -290,7 +313,7 @@ def prove_by_density(land: Landscape, overlap: Array, alpha: float) -> ProvenClu
 def prove_by_odds(
     shares: SparseShares, weight: Array, overlap: Array, alpha: float
 ) -> ProvenClusters:
-    """Clusters of any components, by the dip of the log odds of the two components of a pair.
+    """Clusters of any components, by the dip of the log odds of the two clusters of a pair.
 
     Parameters
     ----------
@@ -301,39 +324,57 @@ def prove_by_odds(
     alpha : float
     """
     K = shares.n_components
-    columns = weighted_columns(shares, weight)
-    logs = log_columns(shares)
-    mass = np.array([values.sum() for _, values in columns])
+    columns = [Column(*parts) for parts in log_columns(shares)]
+    mass = np.array([column.weigh(weight).sum() for column in columns])
     used = mass > 0
     pairs = _choose_pairs(K, used, overlap)
     size = {(int(i), int(j)): v for i, j, v in overlap}
     value = np.array([size.get((i, j), 0.0) for i, j in pairs.tolist()])
+    least = np.minimum(*mass[pairs.T]) if len(pairs) else value
     joined, doubts = Joined(K, mass), []
     level = alpha / max(1, int(used.sum()) - 1)
-    for number in np.lexsort((np.arange(len(pairs)), -np.round(value, 9))):
+    # where nothing is shared, the heavier ones first
+    for number in np.lexsort((np.arange(len(pairs)), -np.round(least, 6), -np.round(value, 9))):
         i, j = pairs[number].tolist()
         a, b = joined.find(i), joined.find(j)
         if a == b or joined.apart(a, b):
             continue
-        counts = _dip_of_odds(columns, logs, i, j)
+        counts = _dip_of_odds(columns[a], columns[b], weight)
         if counts.p_value <= level:
             joined.set_apart(a, b)
             continue
         if counts.n_valley < _DEEP * counts.n_peak:
             doubts.append(Doubt(i, j, counts))
+        columns[a] = columns[a] + columns[b]
         joined.join(a, b)
     return ProvenClusters(joined.labels(), doubts)
 
 
-def _dip_of_odds(columns: list[tuple[Array, Array]], logs: list[Array], i: int, j: int) -> Counts:
-    rows, left, right = join_columns(columns[i], columns[j])
-    floor = min(float(logs[i].min()), float(logs[j].min()))
-    odds = np.full(len(rows), 0.0)
-    for k, sign in ((i, -1.0), (j, 1.0)):
-        own = np.full(len(rows), floor)
-        own[np.searchsorted(rows, columns[k][0])] = logs[k]
-        odds += sign * own
-    return projected_dip(odds, left, right)
+class Column(NamedTuple):
+    """Rows with a share of a cluster, ascending, and the logarithms of the shares."""
+
+    rows: Array
+    logs: Array
+
+    def weigh(self, weight: Array) -> Array:
+        return np.asarray(np.exp(self.logs) * weight[self.rows])
+
+    def at(self, rows: Array, otherwise: float) -> Array:
+        """Logarithms at rows of which those of the column are a part."""
+        out = np.full(len(rows), otherwise)
+        out[np.searchsorted(rows, self.rows)] = self.logs
+        return out
+
+    def __add__(self, other: Column) -> Column:  # type: ignore[override]
+        rows = np.union1d(self.rows, other.rows)
+        return Column(rows, np.logaddexp(self.at(rows, -np.inf), other.at(rows, -np.inf)))
+
+
+def _dip_of_odds(one: Column, two: Column, weight: Array) -> Counts:
+    rows = np.union1d(one.rows, two.rows)
+    floor = min(float(one.logs.min()), float(two.logs.min()))
+    left, right = one.at(rows, floor), two.at(rows, floor)
+    return projected_dip(right - left, np.exp(left) * weight[rows], np.exp(right) * weight[rows])
 
 
 # ---------------------------------------------------- shared
@@ -345,6 +386,7 @@ class Joined:
     def __init__(self, n: int, heights: Array) -> None:
         self._root = list(range(n))
         self._peak = list(range(n))
+        self._members = [[k] for k in range(n)]
         self._heights = heights
         self._apart: list[set[int]] = [set() for _ in range(n)]
 
@@ -358,6 +400,9 @@ class Joined:
         """The highest component of a cluster."""
         return self._peak[a]
 
+    def members(self, a: int) -> list[int]:
+        return self._members[a]
+
     def apart(self, a: int, b: int) -> bool:
         return b in self._apart[a]
 
@@ -369,6 +414,7 @@ class Joined:
         if self._heights[self._peak[b]] > self._heights[self._peak[a]]:
             self._peak[a] = self._peak[b]
         self._root[b] = a
+        self._members[a] += self._members[b]
         for other in self._apart[b]:
             self._apart[other].discard(b)
             self.set_apart(a, other)
@@ -379,18 +425,15 @@ class Joined:
 
 def weighted_columns(shares: SparseShares, weight: Array) -> list[tuple[Array, Array]]:
     """For each component the rows with a share of it, ascending, and the weighted shares."""
+    return [(rows, np.exp(logs) * weight[rows]) for rows, logs in log_columns(shares)]
+
+
+def log_columns(shares: SparseShares) -> list[tuple[Array, Array]]:
+    """For each component the rows with a share of it, ascending, and the logs of the shares."""
     rows = shares.row_numbers()
     order = np.argsort(shares.components, kind="stable")
     cuts = np.searchsorted(shares.components[order], np.arange(1, shares.n_components))
-    values = (np.exp(shares.logs) * weight[rows])[order]
-    return list(zip(np.split(rows[order], cuts), np.split(values, cuts), strict=True))
-
-
-def log_columns(shares: SparseShares) -> list[Array]:
-    """For each component the logarithms of its shares, in the order of the rows."""
-    order = np.argsort(shares.components, kind="stable")
-    cuts = np.searchsorted(shares.components[order], np.arange(1, shares.n_components))
-    return np.split(shares.logs[order], cuts)
+    return list(zip(np.split(rows[order], cuts), np.split(shares.logs[order], cuts), strict=True))
 
 
 def join_columns(one: tuple[Array, Array], two: tuple[Array, Array]) -> tuple[Array, Array, Array]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array
 from mixfold.engine.pilot import draw_pilot
+from mixfold.families.product.steps import ProductSteps
 from mixfold.math.dips import Doubt, Landscape, prove_by_density, prove_by_odds
 from mixfold.math.merging import (
     MergeTree,
@@ -224,7 +225,10 @@ def _combine_without_dips(model: Any, rows: RowShares, alpha: float, seed: int) 
 def _in_space(model: Any) -> bool:
     """Whether components have means and covariances in few columns, and points a density."""
     shaped = hasattr(model, "covariances_") or hasattr(model, "loadings_")
-    return shaped and hasattr(model, "impute") and model.n_features_in_ <= _SPACE
+    if not (shaped and hasattr(model, "impute") and model.n_features_in_ <= _SPACE):
+        return False
+    # a table of several families has codes or counts among its columns
+    return not isinstance(getattr(model, "family", None), Mapping | ProductSteps)
 
 
 def _landscape(model: Any, rows: RowShares, seed: int) -> Landscape:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import ClusterMixin, MetaEstimatorMixin, clone
-from sklearn.utils import get_tags
+from sklearn.utils import ClassifierTags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -28,6 +28,8 @@ from mixfold.math.merging import MergeTree
 
 # sizes without a better criterion after which the search ends
 PATIENCE = 5
+# columns up to which full covariances cost few parameters
+_FEW_COLUMNS = 3
 # what a file holds besides the mixture
 _STORED = (
     "cluster_of_component_", "n_clusters_", "tree_", "weights_", "notes_", "n_features_in_",
@@ -66,7 +68,9 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
         Number of clusters. 'auto': as many as the rows prove, or as ``threshold`` leaves.
     estimator : estimator, default=None
         The mixture whose components are combined: any with a parameter ``n_components`` and
-        probabilities of components. None is :class:`GaussianMixture`.
+        probabilities of components. None is :class:`GaussianMixture`, with full covariances and,
+        of more than three columns, also with those of ``covariance_type="diag"``, if BIC prefers
+        them.
     max_components : int, default=30
         Largest number of components that is tried, from ``n_clusters`` (or 1) upwards.
     threshold : float, default=None
@@ -208,6 +212,7 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
         X = count_rows(X)
         search = MixtureSearch(
             base,
+            self._kinds(X, sample_weight),
             n_components=range(fewest, int(self.max_components) + 1),
             patience=PATIENCE,
             random_state=seed,
@@ -237,6 +242,13 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
     def _base(self) -> Any:
         """The mixture, not fitted."""
         return GaussianMixture() if self.estimator is None else self.estimator
+
+    def _kinds(self, X: Any, sample_weight: Any) -> dict[str, list[str]] | None:
+        """Covariances that are tried; those of an estimator that was given are its own."""
+        if self.estimator is not None:
+            return None
+        columns = GaussianMixture()._open(X, reset=True, weight=sample_weight).n_features
+        return {"covariance_type": ["full", "diag"] if columns > _FEW_COLUMNS else ["full"]}
 
     def _take_mixture(self, mixture: Any) -> None:
         self.mixture_ = mixture
@@ -394,6 +406,9 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
         inner = get_tags(self._base()).input_tags
         tags.input_tags.allow_nan = inner.allow_nan
         tags.input_tags.sparse = inner.sparse
+        # clusters are to predict_proba what classes are to a classifier's, as for the mixtures
+        several = self.n_clusters == "auto" or self.n_clusters > 2
+        tags.classifier_tags = ClassifierTags(multi_class=several)
         return tags
 
     def _plain_parameters(self) -> dict[str, Any]:
