@@ -92,7 +92,7 @@ def test_draws_of_the_model_give_the_tree_of_its_rows():
 
 
 def test_mlit_cannot_draw_and_says_so():
-    with pytest.raises(ValueError, match="MLiT cannot draw rows .* give combine the rows, X"):
+    with pytest.raises(ValueError, match=r"MLiT cannot draw rows .* give combine the rows, X"):
         fitted("MLiT").combine(1)
 
 
@@ -266,7 +266,7 @@ def test_a_component_of_weight_zero():
     assert found.tree_.n_used == 7
     assert len(np.unique(found.cluster_of_component_)) == 7
     np.testing.assert_allclose(found.predict_proba(X).sum(axis=1), 1)
-    with pytest.raises(ValueError, match="has 8, of which 1 have no share .* at most 7"):
+    with pytest.raises(ValueError, match=r"has 8, of which 1 have no share .* at most 7"):
         model.combine(8, X=X)
     assert model.combine(threshold=1.0, X=X).n_clusters_ == 7
 
@@ -323,7 +323,7 @@ def test_unfitted_and_kmeans():
 
     with pytest.raises(NotFittedError):
         GaussianMixture(2).combine(1)
-    with pytest.raises(TypeError, match="KMeans has no probabilities .*tied-spherical"):
+    with pytest.raises(TypeError, match=r"KMeans has no probabilities .*tied-spherical"):
         KMeans(3, random_state=0).fit(X).combine(2)
 
 

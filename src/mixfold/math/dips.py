@@ -42,7 +42,7 @@ _HIGH = 0.5
 _OUTSIDE = 0.5
 # up to so many components every pair is looked at, beyond those that overlap most
 _ALL_PAIRS, _NEAREST = 60, 12
-# a dip of the mixture that is as deep as this and that the rows do not prove is worth a word
+# a dip of mixture and rows that is as deep as this, and that the rows do not prove, is worth a word
 _DEEP = 0.5
 
 
@@ -301,8 +301,9 @@ def prove_by_density(land: Landscape, overlap: Array, alpha: float) -> ProvenClu
         if best.p_value * len(tests) <= level and tests:
             joined.set_apart(a, b)
             continue
-        if depth < np.log(_DEEP):
-            doubts.append(Doubt(at.i, at.j, best))
+        # the first test, of a direct way, compares two windows
+        if at.direct and depth < np.log(_DEEP) and tests[0].n_valley < _DEEP * tests[0].n_peak:
+            doubts.append(Doubt(at.i, at.j, tests[0]))
         joined.join(a, b)
     return ProvenClusters(joined.labels(), doubts)
 

@@ -34,6 +34,8 @@ ROWS, DRAWS = 50_000, 20_000
 _CELLS = 2**22
 # columns up to which components are compared in space
 _SPACE = 100
+# pairs that a note names
+_DOUBTS = 3
 
 
 class Combining:
@@ -248,13 +250,16 @@ def _landscape(model: Any, rows: RowShares, seed: int) -> Landscape:
 
 
 def _describe_doubts(doubts: list[Doubt]) -> list[str]:
-    notes = []
-    for one, other, counts in doubts:
-        few = min(counts.n_peak, 1e12)
-        notes.append(
-            f"the data do not tell whether components {one} and {other} are two clusters: the "
-            f"mixture has a dip between them, but {few:.0f} rows at the lower peak against "
-            f"{counts.n_valley:.0f} in the valley do not prove it (p = {counts.p_value:.2g}); "
-            "they are taken as one"
-        )
-    return notes
+    if not doubts:
+        return []
+    shown = [
+        f"components {one} and {other} ({counts.n_peak:.0f} rows at the lower peak, "
+        f"{counts.n_valley:.0f} in the valley, p = {counts.p_value:.2g})"
+        for one, other, counts in doubts[:_DOUBTS]
+    ]
+    more = f" and {len(doubts) - _DOUBTS} other pairs" if len(doubts) > _DOUBTS else ""
+    return [
+        "the data do not tell whether some components are one cluster or two: they are taken as "
+        f"one, since too few rows prove the dip that the mixture has between {'; '.join(shown)}"
+        f"{more}. More rows would tell; n_clusters or threshold decide otherwise"
+    ]

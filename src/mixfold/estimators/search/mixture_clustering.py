@@ -285,7 +285,7 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
     def of_mixture(
         cls,
         mixture: Any,
-        n_clusters: int | None = None,
+        n_clusters: Any = None,
         *,
         threshold: float | None = None,
         X: Any = None,
