@@ -206,8 +206,8 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
         fewest = 1 if self.n_clusters == "auto" else int(self.n_clusters)
         if fewest > self.max_components:
             raise ValueError(
-                f"n_clusters={fewest} is more than max_components={self.max_components}; a cluster "
-                f"has at least one component: set max_components to {fewest} or more"
+                f"n_clusters={fewest} is more than max_components={self.max_components}; "
+                f"a cluster has at least one component: set max_components to {fewest} or more"
             )
         X = count_rows(X)
         search = MixtureSearch(
