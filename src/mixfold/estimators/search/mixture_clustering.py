@@ -372,6 +372,10 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
         check_is_fitted(self)
         return np.asarray(self.mixture_.oddness(X, by, **options))
 
+    def _point_density(self) -> Any:
+        """The density by which the report finds odd rows."""
+        return self.mixture_._point_density()
+
     @available_if(_mixture_has("impute"))
     def impute(self, X: Any, method: str = "mean", random_state: Any = None) -> Array:
         """Fill the missing entries of X by the mixture."""
