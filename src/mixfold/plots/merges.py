@@ -45,7 +45,8 @@ def plot_merges(ax: Axes, clustering: Any) -> list[int]:
     >>> import matplotlib.pyplot as plt
     >>> import numpy as np
     >>> from mixfold import GaussianMixture
-    >>> X = np.random.default_rng(0).normal(size=(300, 1)) + np.repeat([[0], [3], [20]], 100, axis=0)
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 1)) + np.repeat([[0], [3], [20]], 100, axis=0)
     >>> clusters = GaussianMixture(3, random_state=0).fit(X).combine(2, X=X)
     >>> figure, ax = plt.subplots()
     >>> sorted(plot_merges(ax, clusters))
@@ -56,8 +57,8 @@ def plot_merges(ax: Axes, clustering: Any) -> list[int]:
 
     if not hasattr(clustering, "tree_"):
         raise ValueError(
-            f"{type(clustering).__name__} has no tree_: fit MixtureClustering, or call combine of a "
-            "fitted mixture."
+            f"{type(clustering).__name__} has no tree_: fit MixtureClustering, or call combine of "
+            "a fitted mixture."
         )
     tree, of = clustering.tree_, np.asarray(clustering.cluster_of_component_)
     K = tree.n_components

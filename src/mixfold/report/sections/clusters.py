@@ -25,9 +25,9 @@ def clusters(subject: Subject) -> Section | None:
         return None
     n, K = int(model.n_clusters_), len(of)
     lead = (
-        f"{plural(n, 'cluster')} made of {plural(K, 'component')}. Components are one cluster where "
-        "rows of one are often taken for rows of the other; the probability of a cluster is the sum "
-        "of those of its components."
+        f"{plural(n, 'cluster')} made of {plural(K, 'component')}. Components are one cluster "
+        "where rows of one are often taken for rows of the other; the probability of a cluster is "
+        "the sum of those of its components."
     )
     rows = [
         [f"cluster {k}", number(model.weights_[k]), count(np.sum(of == k)), _members(of, k)]
