@@ -244,6 +244,16 @@ def test_columns_that_were_set_aside():
     assert model.combine(X=wide).n_clusters_ == 2
 
 
+def test_names_of_columns():
+    """Parts of a table are asked about without its names, and without a warning."""
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(X, columns=["width", "height"])
+    model = GaussianMixture(8, random_state=0).fit(table)
+    assert model.combine(X=table).n_clusters_ == 2
+    gaps = table.mask(np.random.default_rng(0).random(X.shape) < 0.05)
+    assert model.combine(X=gaps).n_clusters_ == 2
+
+
 def test_variational_components_without_rows():
     model = BayesianGaussianMixture(12, random_state=0).fit(X)
     found = model.combine(2, X=X)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array
 from mixfold.engine.pilot import draw_pilot
+from mixfold.engine.sources import open_source
 from mixfold.families.product.steps import ProductSteps
 from mixfold.math.dips import Doubt, Landscape, prove_by_density, prove_by_odds
 from mixfold.math.merging import (
@@ -154,7 +155,8 @@ def _keep_parts(model: Any, X: Any) -> Iterator[SparseShares]:
     n, at = X.shape[0], 0
     step = 256
     while at < n:
-        logs = ask_log_shares(model, X[at : at + step])
+        # a source has no names of columns that could be other ones
+        logs = ask_log_shares(model, open_source(X[at : at + step]))
         yield keep_shares(np.where(np.isnan(logs), -np.inf, logs))
         at += step
         step = max(256, _CELLS // logs.shape[1])
@@ -236,16 +238,18 @@ def _in_space(model: Any) -> bool:
 def _landscape(model: Any, rows: RowShares, seed: int) -> Landscape:
     X = rows.X.toarray() if sparse.issparse(rows.X) else np.asarray(rows.X)
     if np.isnan(X).any():
-        X = np.asarray(model.impute(X, method="draw", random_state=seed))
+        X = np.asarray(model.impute(open_source(X), method="draw", random_state=seed))
     X = np.asarray(X, dtype=float)
     aside = getattr(model, "_dependent", None)
     if aside is None:
-        return Landscape(X, rows.shares, rows.weight, model.score_samples)
+        return Landscape(
+            X, rows.shares, rows.weight, lambda points: model.score_samples(open_source(points))
+        )
     return Landscape(
         X[:, aside.kept],
         rows.shares,
         rows.weight,
-        lambda points: model.score_samples(aside.expand(points)),
+        lambda points: model.score_samples(open_source(aside.expand(points))),
     )
 
 
