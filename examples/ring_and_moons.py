@@ -4,9 +4,10 @@
 A ring around a blob, two moons, and blobs that overlap: components, clusters, and the tree.
 
 Above, the components that BIC chooses, each a Gaussian in a colour of its own: a ring takes
-several. Below, the clusters that they are combined into, by the rule of MixtureClustering: components stay
-apart only where the rows prove that the density between them dips. The second picture is the tree
-of the ring: how often rows of one part are taken for rows of the other when two are merged. ::
+several. Below, the clusters that they are combined into, by the rule of MixtureClustering:
+components stay apart where the rows prove that the density between them dips. The second picture is
+the tree of the ring: how often rows of one part are taken for rows of the other when two are
+merged. ::
 
     python examples/ring_and_moons.py
 

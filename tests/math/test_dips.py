@@ -5,7 +5,15 @@ import pytest
 from scipy import stats
 
 from mixfold import GaussianMixture
-from mixfold.math.dips import Joined, Landscape, dip_p_value, projected_dip
+from mixfold.math.dips import (
+    FLAT,
+    ONE_PEAK,
+    Joined,
+    Landscape,
+    dip_p_value,
+    projected_dip,
+    share_p_value,
+)
 from mixfold.math.merging import keep_shares
 
 
@@ -14,6 +22,20 @@ from mixfold.math.merging import keep_shares
 def test_p_value_is_that_of_the_binomial_distribution(valley, peak, ratio):
     expected = stats.binom.cdf(valley, valley + peak, ratio / (1 + ratio))
     assert dip_p_value(valley, peak, ratio) == pytest.approx(expected)
+
+
+def test_rows_that_are_taken_for_another_components():
+    assert share_p_value(2, 100) == pytest.approx(stats.binom.cdf(2, 100, FLAT))
+    assert share_p_value(3.0, 3.0) == 1
+    # two halves of a flat density, each a Gaussian of its mean and variance
+    assert pytest.approx(stats.norm.sf(0.25 / np.sqrt(0.5**2 / 12))) == FLAT
+    assert pytest.approx(stats.norm.sf(1)) == ONE_PEAK
+
+
+def test_expected_share_of_the_valley_is_that_of_two_gaussians():
+    found = projected_dip(*two(4.0, 200_000, 0))
+    rows = found.n_valley / (found.n_peak + found.n_valley)
+    assert found.expected == pytest.approx(rows, abs=0.01)
 
 
 def test_no_rows_prove_nothing():

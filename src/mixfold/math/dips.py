@@ -12,6 +12,13 @@ highest pass, unless the dip is proven there. Joining K components takes at most
 tests, so that a level of alpha / (K - 1) for each makes the probability of any false separation at
 most alpha.
 
+A narrow component on the flank of a wide one has no dip, and rows of one are hardly ever taken for
+rows of the other. So components also stay apart if the rows prove, at the same level, that they
+share fewer rows than the two halves of a flat density would, each taken as a Gaussian. If nothing is
+proven anywhere, the rows do not tell pieces of one group from groups that overlap: it is one cluster
+if valleys hold more rows than Gaussians explain, and else components stay what they are, apart from
+those that share so many rows that even two Gaussians would have a single peak.
+
 Where the pass lies, and which windows are compared, comes from the fitted mixture: the pass of two
 components is the lowest point of their ridgeline (Ray and Lindsay, The topography of multivariate
 normal mixtures, 2005), which holds all modes and saddles of the pair. The rows themselves decide.
@@ -24,7 +31,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betainc, chdtri
+from scipy.special import betainc, chdtri, erfc, ndtr
 
 from mixfold.contracts import Array
 from mixfold.math.merging import SparseShares
@@ -40,6 +47,14 @@ _FAR_RATIO = 0.8
 _HIGH = 0.5
 # rows of a Gaussian outside of its window
 _OUTSIDE = 0.5
+# share of the rows of half a flat density that is nearer to the other half if each half is a
+# Gaussian: their means are sqrt(12) standard deviations apart
+FLAT = 0.5 * float(erfc(np.sqrt(1.5)))
+# share of the rows of a Gaussian that is nearer to another one, two standard deviations away: if it
+# is more, the two have a single peak
+ONE_PEAK = float(ndtr(-1.0))
+# standard errors by which more rows in valleys than Gaussians explain speak of another shape
+_SHAPE = 1.645
 # up to so many components every pair is looked at, beyond those that overlap most
 _ALL_PAIRS, _NEAREST = 60, 12
 # a dip of mixture and rows that is as deep as this, and that the rows do not prove, is worth a word
@@ -47,11 +62,15 @@ _DEEP = 0.5
 
 
 class Counts(NamedTuple):
-    """Rows in the window of the lower peak and in that of the valley, and what they prove."""
+    """Rows in the window of the lower peak and in that of the valley, and what they prove.
+
+    ``expected`` is the share of them in the valley if both components are Gaussians.
+    """
 
     n_peak: float = 0.0
     n_valley: float = 0.0
     p_value: float = 1.0
+    expected: float = 0.0
 
 
 class Doubt(NamedTuple):
@@ -78,10 +97,15 @@ class Pass(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ProvenClusters:
-    """The cluster of each component, (K,), and where the rows do not tell."""
+    """The cluster of each component, (K,), and where the rows do not tell.
+
+    ``proven`` is False if no pair is proven to be apart, and the clusters are those of overlapping
+    Gaussians.
+    """
 
     labels: Array
     doubts: list[Doubt]
+    proven: bool = True
 
 
 def dip_p_value(n_valley: float, n_peak: float, ratio: float = 1.0) -> float:
@@ -92,6 +116,21 @@ def dip_p_value(n_valley: float, n_peak: float, ratio: float = 1.0) -> float:
     if n_peak <= 0:
         return 1.0
     return float(betainc(n_peak, n_valley + 1.0, 1.0 / (1.0 + ratio)))
+
+
+def share_p_value(taken: float, mass: float, share: float = FLAT) -> float:
+    """Probability of so few rows taken for another component's if ``share`` of them are, or more.
+
+    Parameters
+    ----------
+    taken : float
+        Mass of the rows of a component that are given to the other one.
+    mass : float
+        Mass of all its rows.
+    """
+    if mass <= taken:
+        return 1.0
+    return float(betainc(mass - taken, taken + 1.0, 1.0 - share))
 
 
 def projected_dip(t: Array, left: Array, right: Array) -> Counts:
@@ -127,7 +166,12 @@ def projected_dip(t: Array, left: Array, right: Array) -> Counts:
     n_valley = float(both[np.abs(t - grid[valley]) <= reach].sum())
     # the mixture has chosen the two windows, among all that lie side by side
     places = (gap + _REACH * (s1 + s2)) / (2 * reach) - 1.0
-    return Counts(n_peak, n_valley, min(1.0, dip_p_value(n_valley, n_peak) * max(places, 1.0)))
+    p_value = min(1.0, dip_p_value(n_valley, n_peak) * max(places, 1.0))
+    masses = [
+        W1 * _bell_mass(at - m1, reach, s1) + W2 * _bell_mass(at - m2, reach, s2)
+        for at in (grid[valley], grid[low])
+    ]
+    return Counts(n_peak, n_valley, p_value, masses[0] / (masses[0] + masses[1]))
 
 
 def _moments(t: Array, weight: Array) -> tuple[float, float, float] | None:
@@ -136,6 +180,11 @@ def _moments(t: Array, weight: Array) -> tuple[float, float, float] | None:
         return None
     mean = float(weight @ t / total)
     return total, mean, float(np.sqrt(weight @ (t - mean) ** 2 / total))
+
+
+def _bell_mass(at: float, reach: float, spread: float) -> float:
+    """Share of a Gaussian within ``reach`` of a place."""
+    return float(ndtr((at + reach) / spread) - ndtr((at - reach) / spread))
 
 
 def _bell(z: Array) -> Array:
@@ -195,6 +244,15 @@ class Landscape:
         b = np.einsum("pab,pb->pa", self.precisions[j], self.means[j])[:, None, :, None]
         points = np.linalg.solve((1 - share) * P + share * Q, (1 - share) * a + share * b)
         return np.asarray(points[..., 0])
+
+    def told_apart(self, i: int, j: int) -> float:
+        """P-value of "the two share as many rows as the halves of a flat density", either way."""
+        _, left, right = join_columns(self.columns[i], self.columns[j])
+        worst = 0.0
+        for own, other in ((left, right), (right, left)):
+            taken = float(own[other > own].sum())
+            worst = max(worst, share_p_value(taken, float(own.sum())))
+        return worst
 
     def find_passes(self, pairs: Array) -> list[Pass]:
         """The lowest points on the ways between pairs of components."""
@@ -278,6 +336,7 @@ def prove_by_density(land: Landscape, overlap: Array, alpha: float) -> ProvenClu
     if not len(pairs):
         return ProvenClusters(np.arange(K), [])
     joined, doubts = Joined(K, land.heights), []
+    looked_at: list[Counts] = []
     level = alpha / max(1, int(used.sum()) - 1)
     passes = land.find_passes(pairs)
     # the direct ways first; then those of components that have none
@@ -297,15 +356,43 @@ def prove_by_density(land: Landscape, overlap: Array, alpha: float) -> ProvenClu
         if depth < np.log(_FAR_RATIO) and not (alone and at.direct):
             sides = [land.dip_of_clusters(joined.members(c), at) for c in (a, b)]
             tests.append(max(sides, key=lambda c: c.p_value))  # a dip is one from both sides
-        best = min(tests, key=lambda c: c.p_value, default=Counts())
-        if best.p_value * len(tests) <= level and tests:
+        p_values = [counts.p_value for counts in tests]
+        if at.direct:
+            p_values.append(land.told_apart(at.i, at.j))
+        if p_values and min(p_values) * len(p_values) <= level:
             joined.set_apart(a, b)
             continue
         # the first test, of a direct way, compares two windows
+        if at.direct:
+            looked_at.append(tests[0])
         if at.direct and depth < np.log(_DEEP) and tests[0].n_valley < _DEEP * tests[0].n_peak:
             doubts.append(Doubt(at.i, at.j, tests[0]))
         joined.join(a, b)
-    return ProvenClusters(joined.labels(), doubts)
+    labels = joined.labels()
+    if len(np.unique(labels[used])) == 1 and not _has_another_shape(looked_at):
+        overlapping = _join_single_peaks(K, overlap)
+        if len(np.unique(overlapping[used])) > 1:
+            return ProvenClusters(overlapping, [], proven=False)
+    return ProvenClusters(labels, doubts)
+
+
+def _has_another_shape(looked_at: list[Counts]) -> bool:
+    """Whether valleys hold more rows than Gaussians explain: then these are pieces of one group."""
+    some = [c for c in looked_at if c.expected > 0]
+    total = np.array([c.n_peak + c.n_valley for c in some])
+    share = np.array([c.expected for c in some])
+    more = sum(c.n_valley for c in some) - float(total @ share)
+    return bool(more > _SHAPE * np.sqrt(total @ (share * (1 - share)))) if some else False
+
+
+def _join_single_peaks(K: int, overlap: Array) -> Array:
+    """Components that overlap so much that even two Gaussians would have one peak."""
+    joined = Joined(K, np.zeros(K))
+    for i, j, level in overlap:
+        a, b = joined.find(int(i)), joined.find(int(j))
+        if level > ONE_PEAK and a != b:
+            joined.join(a, b)
+    return joined.labels()
 
 
 # ---------------------------------------------------- components of anything

@@ -223,7 +223,14 @@ def _combine_without_dips(model: Any, rows: RowShares, alpha: float, seed: int) 
         found = prove_by_odds(rows.shares, rows.weight, overlap, alpha)
     tree = merge_components(rows.shares, rows.weight, found.labels)
     used = np.unique(found.labels[tree.mass > 0])
-    return Combined(tree, max(1, len(used)), _describe_doubts(found.doubts))
+    notes = _describe_doubts(found.doubts)
+    if not found.proven:
+        notes.append(
+            "the data do not tell whether there are clusters: no dip of the density is proven "
+            f"anywhere, and the {len(used)} clusters are components that overlap; a single group "
+            "that is no Gaussian looks the same: for one cluster set n_clusters=1"
+        )
+    return Combined(tree, max(1, len(used)), notes)
 
 
 def _in_space(model: Any) -> bool:
