@@ -14,10 +14,11 @@ most alpha.
 
 A narrow component on the flank of a wide one has no dip, and rows of one are hardly ever taken for
 rows of the other. So components also stay apart if the rows prove, at the same level, that they
-share fewer rows than the two halves of a flat density would, each taken as a Gaussian. If nothing is
-proven anywhere, the rows do not tell pieces of one group from groups that overlap: it is one cluster
-if valleys hold more rows than Gaussians explain, and else components stay what they are, apart from
-those that share so many rows that even two Gaussians would have a single peak.
+share fewer rows than the two halves of a flat density would, each taken as a Gaussian.
+
+If nothing is proven anywhere, the rows do not tell pieces of one group from groups that overlap. It
+is one cluster if valleys hold more rows than Gaussians explain; else components stay what they are,
+apart from those that share so many rows that even two Gaussians would have a single peak.
 
 Where the pass lies, and which windows are compared, comes from the fitted mixture: the pass of two
 components is the lowest point of their ridgeline (Ray and Lindsay, The topography of multivariate
