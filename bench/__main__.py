@@ -38,6 +38,8 @@ class Comparison(StrEnum):
     supervised = "supervised"
     kernels = "kernels"
     topics = "topics"
+    clustering = "clustering"
+    clustering_likelihood = "clustering-likelihood"
 
 
 def main(

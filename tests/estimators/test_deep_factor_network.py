@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 import mixfold
 from mixfold import DeepFactorNetwork, DegenerateWarning, MatrixFactorization
 from mixfold.models.networks.use import sources_of
+from mixfold.testing.compare import require_same
 
 PRIORS = ["mixture", "gaussian", "laplace", "prototype"]
 # layers that need not be precise
@@ -372,7 +373,7 @@ class Stopped(Exception):
 
 @pytest.mark.parametrize("tuning", ["recognition", "decoder", "adam"])
 def test_a_fit_that_was_killed_goes_on(digits, tmp_path, monkeypatch, tuning):
-    X, y, Xt, _ = digits
+    X, y, _, _ = digits
     settings = {**QUICK, "fine_tune": "recognition"}
     if tuning == "adam":
         settings |= {"solver": "adam", "max_epochs": 6}
@@ -403,14 +404,8 @@ def test_a_fit_that_was_killed_goes_on(digits, tmp_path, monkeypatch, tuning):
         DeepFactorNetwork((10, 4), **settings, checkpoint=file).fit(X, y)
     model = DeepFactorNetwork((10, 5), **settings, checkpoint=file).fit(X, y)
     assert not file.exists() and not list(tmp_path.iterdir())
-    np.testing.assert_array_equal(
-        model.layers_[1].components_[:0], whole.layers_[1].components_[:0]
-    )
-    if tuning == "adam":  # bit for bit
-        np.testing.assert_array_equal(model.predict_proba(Xt), whole.predict_proba(Xt))
-    elif tuning == "recognition":
-        np.testing.assert_array_equal(model.layers_[1].components_, whole.layers_[1].components_)
-        assert model.loss_curve_[0] < whole.loss_curve_[0]  # where it was left
+    require_same("bit for bit", model._state(), whole._state())
+    assert all(layer.checkpoint is layer.time_budget is None for layer in model.layers_)
 
 
 def test_time_budget_keeps_what_there_is(digits):

@@ -14,7 +14,7 @@ from sklearn import cluster
 from sklearn.datasets import load_digits
 from sklearn.metrics import adjusted_rand_score
 
-from mixfold import KMeans
+from mixfold import DegenerateWarning, KMeans
 from mixfold.contracts import Array
 
 
@@ -193,5 +193,6 @@ def test_oversampling_finds_small_clusters(rng: np.random.Generator) -> None:
     X = rng.normal(size=(20_000, 2))
     X[:3] += [300.0, 0.0]
     X[3:6] += [0.0, 300.0]
-    groups = KMeans(3, init="k-means||", random_state=0).fit(X)
+    with pytest.warns(DegenerateWarning, match="holds few rows .weight 3 of 20000. far away"):
+        groups = KMeans(3, init="k-means||", random_state=0).fit(X)
     assert sorted(np.bincount(groups.labels_)) == [3, 3, 19_994]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from mixfold import GaussianMixture, MixtureSearch
+from mixfold import GaussianMixture, Mixture, MixtureOfFactorAnalyzers, MixtureSearch
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 SIZES = {"n_components": range(1, 6), "random_state": 0}
@@ -91,3 +92,36 @@ def test_the_command_and_the_report_say_so(tmp_path, capsys):
         assert not end.code
     assert "one Gaussian has BIC" in " ".join(capsys.readouterr().out.split())
     assert "one Gaussian has BIC" in page.read_text()
+
+
+@pytest.mark.parametrize("covariance_type", ["spherical", "diag"])
+def test_groups_of_correlated_columns_are_not_called_heavy_tails(covariance_type):
+    # one Gaussian, which spheres cut into pieces
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 5)) + 0.3 * rng.normal(size=(300, 5))
+    estimator = GaussianMixture(covariance_type=covariance_type, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search = MixtureSearch(estimator, n_components=range(1, 4)).fit(X)
+        assert search.best_params_["n_components"] > 1
+        (note,) = search.notes_
+        assert "how the columns of one vary together" in note
+        assert f"{GaussianMixture(1).fit(X).bic(X):.6g} against" in note
+        # and the remedy finds one
+        remedy = MixtureSearch(GaussianMixture(random_state=0), n_components=range(1, 4)).fit(X)
+    assert remedy.best_params_["n_components"] == 1 and not remedy.notes_
+
+
+def test_mixtures_of_factor_models_notice_skewness_and_codes_are_no_numbers():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.exp(rng.normal(size=600)), rng.normal(size=(600, 2))])
+    mixed = Mixture({"full": [0, 1], "categorical": [2]}, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        factors = MixtureOfFactorAnalyzers(n_factors=1, random_state=0)
+        found = MixtureSearch(factors, n_components=range(1, 4)).fit(X)
+        assert any("with the logarithm of column 0, one Gaussian" in n for n in found.notes_)
+        # a density of numbers is not compared with one of numbers and codes
+        codes = np.column_stack([X[:, :2], rng.integers(0, 3, 600)])
+        found = MixtureSearch(mixed, n_components=range(1, 4)).fit(codes)
+    assert not any("BIC" in note for note in found.notes_)

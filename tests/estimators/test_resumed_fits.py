@@ -83,6 +83,32 @@ FITS: dict[str, Callable[[Any], Any]] = {
     "DeepFactorNetwork": lambda p: m.DeepFactorNetwork(
         (4, 2), max_iter=6, max_epochs=3, checkpoint=p, **HOW
     ).fit(*table()),
+    # joint training by L-BFGS
+    "DeepFactorNetwork recognition": lambda p: m.DeepFactorNetwork(
+        (4, 2), max_iter=25, layer_options={"max_iter": 3}, checkpoint=p, **NEVER
+    ).fit(*table()),
+    "DeepFactorNetwork decoder": lambda p: m.DeepFactorNetwork(
+        (4, 2),
+        fine_tune="decoder",
+        alpha=0.01,
+        beta=0.01,
+        max_iter=25,
+        layer_options={"max_iter": 3},
+        checkpoint=p,
+        **NEVER,
+    ).fit(*table(), np.linspace(0.5, 2.0, 150)),
+    "DeepFactorNetwork map": lambda p: m.DeepFactorNetwork(
+        (4, 2),
+        fine_tune="map",
+        sigma2=1.0,
+        max_iter=25,
+        layer_options={"max_iter": 3},
+        checkpoint=p,
+        **NEVER,
+    ).fit(with_holes()),
+    "DeepFactorNetwork Adam": lambda p: m.DeepFactorNetwork(
+        (4, 2), solver="adam", max_epochs=4, layer_options={"max_iter": 3}, checkpoint=p, **HOW
+    ).fit(*table()),
     "GaussianMixture NaN": lambda p: m.GaussianMixture(
         3, max_iter=10, n_init=2, checkpoint=p, **NEVER
     ).fit(with_holes()),
@@ -208,13 +234,7 @@ def test_a_killed_fit_goes_on_to_the_same_bits(name: str, tmp_path: Path, monkey
         assert not list(tmp_path.iterdir())  # neither the checkpoint nor a temporary file
 
 
-# L-BFGS goes on from its last point: what it has learned of the curvature is not stored
-FORGETFUL = pytest.param(
-    "DeepFactorNetwork", marks=pytest.mark.xfail(strict=True, reason="L-BFGS begins anew")
-)
-
-
-@pytest.mark.parametrize("name", [n if n != "DeepFactorNetwork" else FORGETFUL for n in FITS])
+@pytest.mark.parametrize("name", FITS)
 def test_a_fit_that_is_killed_again_and_again(name: str, tmp_path: Path, monkeypatch) -> None:
     fit, path = FITS[name], tmp_path / "fit"
     wanted = fit_quietly(fit, None)._state()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -14,6 +16,7 @@ from mixfold import (
     MixtureClassifier,
     MixtureOfPPCA,
     MixtureSearch,
+    NestedMixture,
 )
 from mixfold.math.dependent_columns import propose_dependent_columns
 
@@ -223,3 +226,18 @@ def test_a_search_in_which_nothing_can_be_compared_says_so():
     assert any("column 3 is 1, in all rows" in note for note in search.fit(wide).notes_)
     fine = MixtureSearch(MixtureOfPPCA(n_factors=1), n_components=[1], random_state=0)
     assert fine.fit(two_groups()).notes_ == []
+
+
+@pytest.mark.parametrize("kind", ["mixed", "nested"])
+def test_models_that_keep_such_columns_name_them_in_a_search(kind):
+    rng = np.random.default_rng(0)
+    X = np.column_stack(
+        [np.round(rng.normal(size=(200, 2))), rng.integers(0, 3, 200), np.ones(200)]
+    )
+    estimator = NestedMixture(random_state=0)
+    if kind == "mixed":
+        estimator = Mixture({"full": [0, 1, 3], "categorical": [2]}, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search = MixtureSearch(estimator, n_components=(1, 2)).fit(X)
+    assert any("has constant columns (column 3 is 1, in all rows)" in n for n in search.notes_)

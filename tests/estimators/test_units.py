@@ -9,7 +9,17 @@ import pytest
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
-from mixfold import PPCA, FactorAnalysis, GaussianMixture, KMeans, MixtureOfPPCA, MixtureSearch
+from mixfold import (
+    PPCA,
+    BayesianGaussianMixture,
+    FactorAnalysis,
+    GaussianMixture,
+    KMeans,
+    Mixture,
+    MixtureOfPPCA,
+    MixtureSearch,
+    NestedMixture,
+)
 from mixfold.estimators.shell.units import describe_units
 
 
@@ -26,6 +36,11 @@ ODD = factors() * np.array([1000.0, 1, 1, 300, 1, 0.01, 1, 1])
 MODELS = [
     PPCA("bic"),
     PPCA("mle"),
+    PPCA(0.9),
+    Mixture("spherical", 2, random_state=0),
+    Mixture("spherical", 2, inference="vb", random_state=0),
+    BayesianGaussianMixture(2, covariance_type="spherical", random_state=0, max_iter=500),
+    NestedMixture(2, covariance_type="spherical", random_state=0),
     KMeans(2, random_state=0),
     MixtureOfPPCA(2, 1, random_state=0, max_iter=200, tol=1e-3),
     GaussianMixture(2, covariance_type="spherical", random_state=0),
@@ -61,8 +76,10 @@ def test_a_search_is_not_stopped_by_it():
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", message="The .* groups describe")
+        warnings.filterwarnings("ignore", message="The .* groups describe how the columns")
+        warnings.filterwarnings("ignore", message="The standard deviations of the columns differ")
         search.fit(ODD)
+    assert any("differ by orders of magnitude" in note for note in search.notes_)
     assert not any(search.results_["error"])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -24,6 +24,7 @@ from mixfold.cli import (
     select,
     topics,
 )
+from mixfold.math.compilation import COMPILING, told_of_compilation
 
 # Line breaks inside a paragraph are kept by the terminal: one string for each paragraph.
 _HELP = (
@@ -129,7 +130,7 @@ def run_app(
     debug : bool, default=False
         Show where in the code an error arose.
     """
-    with _plain_warnings():
+    with _plain_warnings(), told_of_compilation(_compilation_line(words)):
         try:
             program(words, prog_name=name)
         except Exception as error:
@@ -137,6 +138,20 @@ def run_app(
                 raise
             typer.echo(_describe(error), err=True)
             sys.exit(1)
+
+
+def _compilation_line(words: Sequence[str] | None) -> Callable[[], None]:
+    """Writes a line in a terminal, once, unless the command is to be quiet."""
+    given = sys.argv[1:] if words is None else words
+    silent = bool({"--quiet", "-q"} & set(given)) or not sys.stderr.isatty()
+
+    def tell() -> None:
+        nonlocal silent
+        if not silent:
+            silent = True
+            typer.echo(COMPILING, err=True)
+
+    return tell
 
 
 def _describe(error: Exception) -> str:

@@ -43,29 +43,40 @@ def batches(source: Source, size: int) -> Iterator[BatchSource]:
         yield BatchSource(source, held)
 
 
-def hold_rows(source: Source, rows: int) -> Iterator[Block]:
-    """All rows, ``rows`` at a time however the source is cut; each block is numbered from 0."""
+def hold_rows(source: Source, rows: int, entries: int = 0) -> Iterator[Block]:
+    """All rows, ``rows`` at a time however the source is cut; each block is numbered from 0.
+
+    More at a time, in multiples of ``rows``, as long as they have fewer than ``entries`` entries.
+    """
     waiting: list[Block] = []
-    size = 0
+    size, room = 0, entries
     for block in source.blocks():
         waiting.append(block)
-        size += block.n_rows
-        while size >= rows:
+        size, room = size + block.n_rows, room - _count_entries(block)
+        while size >= rows and room <= 0:
             whole = join_blocks(waiting)
-            yield whole.part(0, rows)
-            waiting, size = [whole.part(rows, whole.n_rows)], size - rows
+            first = rows if entries == 0 else size // rows * rows
+            yield whole.part(0, first)
+            waiting, size = [whole.part(first, whole.n_rows)], size - first
+            room = entries - _count_entries(waiting[0]) if entries else 0
     if size:
         yield join_blocks(waiting)
 
 
+def _count_entries(block: Block) -> int:
+    return int(block.X.nnz if sparse.issparse(block.X) else block.X.size)
+
+
 def mixed_batches(
-    source: Source, size: int, held: int, rng: np.random.Generator | None
+    source: Source, size: int, held: int, rng: np.random.Generator | None, entries: int = 0
 ) -> Iterator[BatchSource]:
     """Batches of ``size`` rows, mixed by ``rng`` among ``held`` rows at a time; None: in order.
 
-    Where fewer than ``size`` rows are left of those held, the batch is smaller.
+    As many more rows are held as have ``entries`` entries: short rows are mixed with all others,
+    whatever their order. Where fewer than ``size`` rows are left of those held, the batch is
+    smaller.
     """
-    for rows in hold_rows(source, held):
+    for rows in hold_rows(source, held, 0 if rng is None else entries):
         order = np.arange(rows.n_rows) if rng is None else rng.permutation(rows.n_rows)
         for first in range(0, rows.n_rows, size):
             batch = take_rows(rows, order[first : first + size])

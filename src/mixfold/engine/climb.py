@@ -18,7 +18,14 @@ from mixfold.engine.acceleration import Failure, Point
 from mixfold.engine.memoised import Memo, context_of, lap
 from mixfold.engine.online import OnlineMemo, begin_online, make_online_pass
 from mixfold.engine.random import RowKeys
-from mixfold.engine.state import Climb, Rules, Task, add_events, forget_climb_of_other_data
+from mixfold.engine.state import (
+    Climb,
+    Rules,
+    Task,
+    add_events,
+    add_step_events,
+    forget_climb_of_other_data,
+)
 from mixfold.engine.stopping import STEPS_TOGETHER, fell, remaining_gain
 
 # extrapolations, or plain steps in a row, before a fit may be called converged
@@ -140,7 +147,7 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
     state = replace(
         state,
         image=update.params,
-        events=add_events(state.events, update.events),
+        events=add_step_events(state.events, update.events),
         points=_remember(task.model, state, stats, update.params, rules),
         **_trial(update, state, stats),
     )
@@ -189,7 +196,7 @@ def _take_back(task: Task, state: Climb) -> Climb:
         state,
         params=update.params,
         image=update.params,
-        events=add_events(state.events, update.events),
+        events=add_step_events(state.events, update.events),
         points=(),
         **_trial(update, state, state.stats),
     )

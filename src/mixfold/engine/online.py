@@ -35,8 +35,8 @@ from mixfold.engine.schedules import Stepwise, learn_batch
 from mixfold.engine.state import Climb, Rules, Task, add_events
 from mixfold.engine.stopping import remaining_gain
 
-# rows that are held at a time to be put in random order
-HELD = 16384
+# rows that are held at a time to be put in random order, and more if they have fewer entries
+HELD, HELD_ENTRIES = 16384, 2**23
 # rows of the pilot that the objective is estimated on: a share of all, within limits
 SHARE, LEAST, MOST = 1 / 16, 512, 4096
 # parts of them, whose gains tell how much a gain depends on the rows; standard errors of no gain
@@ -51,8 +51,9 @@ _ORDER, _SAMPLE = 14, 15
 class Online:
     """How a pass is made: step t weighs (offset + t)^-decay against what was learned before.
 
-    ``shuffled`` rows come in random order, as far as ``held`` of them are in memory at a time;
-    otherwise in their own. ``total_weight`` is that of all rows that count, by default of all.
+    ``shuffled`` rows come in random order, as far as ``held`` of them, or as many as have
+    ``entries`` entries, are in memory at a time; otherwise in their own. ``total_weight`` is that
+    of all rows that count, by default of all.
     """
 
     batch_size: int = 512
@@ -60,6 +61,7 @@ class Online:
     offset: float = 10.0
     shuffled: bool = True
     held: int = HELD
+    entries: int = HELD_ENTRIES
     total_weight: float | None = None
 
 
@@ -128,7 +130,7 @@ def make_online_pass(task: Task, state: Climb, rules: Rules, online: Online) -> 
 def _batches(task: Task, online: Online, n_iter: int) -> Any:
     """Those of a pass: the same ones each time it is begun."""
     rng = np.random.default_rng([task.seed % 2**63, n_iter, _ORDER]) if online.shuffled else None
-    return mixed_batches(task.source, online.batch_size, online.held, rng)
+    return mixed_batches(task.source, online.batch_size, online.held, rng, online.entries)
 
 
 def _learn(task: Task, state: Climb, batch: Source, online: Online) -> Climb:

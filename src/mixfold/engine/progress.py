@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
+
+from mixfold.math.compilation import COMPILING, told_of_compilation
 
 if TYPE_CHECKING:
     from mixfold.engine.state import Climb
@@ -27,6 +30,8 @@ class Progress:
         self._status: Any = None
         self._last = -1
         self._began = time.monotonic()
+        self._open = ExitStack()
+        self._compiled = False
 
     def __enter__(self) -> Self:
         self._began = time.monotonic()
@@ -35,9 +40,19 @@ class Progress:
 
             self._status = Console(stderr=True).status("choosing a start ...")
             self._status.start()
+        if self.verbose:
+            self._open.enter_context(told_of_compilation(self._tell_of_compilation))
         return self
 
+    def _tell_of_compilation(self) -> None:
+        if self._status is not None:
+            self._status.update(COMPILING)
+        elif not self._compiled:
+            print(COMPILING, file=sys.stderr, flush=True)
+        self._compiled = True
+
     def __exit__(self, *_: object) -> None:
+        self._open.close()
         if self._status is not None:
             self._status.stop()
             self._status = None

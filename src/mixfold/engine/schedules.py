@@ -9,13 +9,15 @@ the online schedule of the engine (``engine/online.py``) once for each batch of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, Self
 
 import numpy as np
 
-from mixfold.contracts import Context, Event, Executor, Source, record
+from mixfold.contracts import Block, Context, Event, Executor, Source, record
+from mixfold.engine.order import OrderCheck, Shift, Watched, look_at_batch, tally
 from mixfold.engine.random import RowKeys
 
 
@@ -125,12 +127,17 @@ class Accumulated:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """After a batch: parameters, the schedule, the statistics of the batch, what happened."""
+    """After a batch: parameters, the schedule, the statistics of the batch, what happened.
+
+    ``order`` is what is remembered of the order of rows, and ``shift`` what it has shown.
+    """
 
     params: Any
     schedule: Any
     stats: Any
     events: tuple[Event, ...] = ()
+    order: OrderCheck | None = None
+    shift: Shift | None = None
 
 
 def learn_batch(
@@ -143,6 +150,7 @@ def learn_batch(
     total_weight: float | None = 1.0,
     seed: int = 0,
     step: int = 0,
+    order: OrderCheck | None = None,
 ) -> Learned:
     """One E step on a batch and one M step from all batches so far.
 
@@ -160,14 +168,22 @@ def learn_batch(
         there are none, so that only ratios matter; None: of the rows seen so far.
     seed, step : int
         What random numbers depend on.
+    order : OrderCheck, optional
+        What is known of the order of the rows so far; the rows are counted on the way.
 
     Returns
     -------
     Learned
         A batch without a row that counts changes nothing.
     """
-    task = partial(model.expect, model.prepare(params), rng=RowKeys(seed, step))
-    stats = executor.map_reduce(task, batch)
+    visit = partial(model.expect, model.prepare(params), rng=RowKeys(seed, step))
+    shift = None
+    if order is None or order.noticed:
+        stats = executor.map_reduce(visit, batch)
+    else:
+        watched = executor.map_reduce(partial(_visit_and_count, visit, order), batch)
+        stats = watched.stats
+        order, shift = look_at_batch(order, watched.tally)
     weight = model.row_weight(stats)
     if weight == 0:
         return Learned(params, schedule, stats)
@@ -176,4 +192,8 @@ def learn_batch(
     rng = np.random.default_rng(seed % 2**63)
     context = Context(None, rng, batch=stats, rate=rate)
     update = model.update(params, schedule.total(total_weight), context)
-    return Learned(update.params, schedule, stats, update.events)
+    return Learned(update.params, schedule, stats, update.events, order, shift)
+
+
+def _visit_and_count(visit: Callable[[Block], Any], order: OrderCheck, block: Block) -> Watched:
+    return Watched(visit(block), tally(order, block))

@@ -135,3 +135,13 @@ def add_events(events: tuple[Event, ...], fresh: tuple[Event, ...]) -> tuple[Eve
     """Each kind of event is told once per component (re-seeding: every time)."""
     known = {(e.kind, e.component) for e in events if e.kind != "reseed"}
     return events + tuple(e for e in fresh if (e.kind, e.component) not in known)
+
+
+def add_step_events(events: tuple[Event, ...], fresh: tuple[Event, ...]) -> tuple[Event, ...]:
+    """The same after an M step, which also tells what is no longer so: a component that held a row
+    far away may hold others by now. Such events come first: they explain others."""
+    now = tuple(e for e in fresh if e.kind == "outlier")
+    return now + add_events(
+        tuple(e for e in events if e.kind != "outlier"),
+        tuple(e for e in fresh if e.kind != "outlier"),
+    )

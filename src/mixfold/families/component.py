@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from mixfold.contracts import Array, Block, Metric
-from mixfold.math.frame import Frame, frame_of, widen_constant_columns
+from mixfold.math.frame import Frame, bulk_of, frame_of, widen_constant_columns
 from mixfold.math.lifted import Sums
 
 
@@ -154,9 +154,26 @@ class ComponentFamily(ABC):
             "relative to the data (duplicated rows, too few rows, or collinear columns)"
         )
 
-    def far_away(self, params: Any) -> Array:
-        """Which components (K,) are far outside of the bulk of the rows."""
-        return np.zeros(len(params.means), bool)
+    def bulk(self, X: Array, weight: Array) -> Frame:
+        """Where most rows of a sample are: what tells components that rows far away have taken.
+
+        The scale of a column in which distances mean nothing is infinite.
+        """
+        return bulk_of(X, weight)
+
+    def entries(self, moments: Any, counts: Array) -> Array:
+        """Weight of the entries behind each mean, (K, D) or (K, 1) if all columns have the same;
+        ``counts`` (K,) is that of the rows."""
+        return counts[:, None]
+
+    def extent(self, params: Any) -> Array:
+        """How far rows of each component are from its mean (K, D), in data coordinates; 0 where
+        that is settled by the mean, or is the same for all components."""
+        return np.zeros(params.means.shape)
+
+    def shared_extent(self, params: Any) -> Array | None:
+        """The same (D,) where all components share it."""
+        return None
 
     @abstractmethod
     def from_sample(self, frame: Frame, U: Array, resp: Array) -> Any:

@@ -24,8 +24,6 @@ AMPLIFICATION_LIMIT_32 = 1e3
 FAR_TERMS, FAR_TERMS_32 = 1e9, 1e5
 # and of squared distances, in units of that of a typical row, up to which it never is
 NEAR = 100.0
-# standard deviations of the bulk of the rows beyond which a component of a row or two is an outlier
-FAR_AWAY = 100.0
 
 
 @record
@@ -91,8 +89,22 @@ class GaussianFamily(ComponentFamily):
     def describe(self, params: GaussianParams) -> dict[str, Any]:
         return {**super().describe(params), "covariances": self.covariances(params)}
 
-    def far_away(self, params: GaussianParams) -> Array:
-        return np.asarray(np.abs(params.means).max(axis=1) > FAR_AWAY)
+    def _shares_scatter(self, params: GaussianParams) -> bool:
+        K, D = params.means.shape
+        return self.scatter_shape(K, D) == self.scatter_shape(K + 1, D)
+
+    def extent(self, params: GaussianParams) -> Array:
+        if self._shares_scatter(params):
+            return super().extent(params)
+        scatter = params.scatter
+        own = np.diagonal(scatter, axis1=1, axis2=2) if self.matrix else scatter
+        return np.asarray(np.sqrt(own.reshape(len(scatter), -1)) * params.frame.scale)
+
+    def shared_extent(self, params: GaussianParams) -> Array | None:
+        if not self._shares_scatter(params):
+            return None
+        own = np.diagonal(params.scatter) if self.matrix else params.scatter
+        return np.asarray(np.sqrt(own) * params.frame.scale)
 
     def change_frame(self, params: GaussianParams, frame: Frame) -> GaussianParams:
         means, covariances = params.frame.leave(params.means), self.covariances(params)

@@ -19,6 +19,10 @@ _OUTLYING = 30.0
 _NORMAL_RANGE = 2.5631031310892007
 # no column with less kurtosis can have such rows: a fifth of the weight would hold all variance
 _LEAST_KURTOSIS = 4.5
+# of the entries of a column that is mostly one number: those whose spread is looked at
+_NEAREST = 0.95
+# in units of the spread of most rows: a row beyond it is far away from them
+FAR_AWAY = 50.0
 
 
 @record
@@ -66,10 +70,7 @@ def frame_of(X: Array, weight: Array, robust: bool = False) -> Frame:
     ``robust``, median and quantiles take their place in columns in which a few entries are so far
     away that the standard deviation speaks of them alone.
     """
-    columns = range(0, X.shape[1], _COLUMNS)
-    with np.errstate(over="ignore", invalid="ignore"):
-        parts = [_mean_and_variance(X[:, d : d + _COLUMNS], weight) for d in columns]
-    origin, variance, kurtosis = (np.concatenate(part) for part in zip(*parts, strict=True))
+    origin, variance, kurtosis = _column_moments(X, weight)
     if not np.isfinite(variance).all():
         raise ValueError(
             f"column {int(np.argmin(np.isfinite(variance)))} holds values too large to be squared; "
@@ -84,6 +85,24 @@ def frame_of(X: Array, weight: Array, robust: bool = False) -> Frame:
             origin[d], variance[d] = centre, scale**2
     common = variance[positive].mean() if positive.any() else 1.0
     return Frame(origin, np.sqrt(np.where(positive, variance, common)))
+
+
+def bulk_of(X: Array, weight: Array) -> Frame:
+    """Where most rows are: the middle of each column and the spread about it, which a few entries
+    far away do not change. The scale is infinite where there is no spread to measure by."""
+    origin, variance, kurtosis = _column_moments(X, weight)
+    scale = np.sqrt(variance)
+    tailed = np.flatnonzero(kurtosis > _LEAST_KURTOSIS)
+    if tailed.size:
+        origin[tailed], scale[tailed] = _medians_and_scales(X[:, tailed], weight)
+    noise = 8 * np.finfo(X.dtype if X.dtype.kind == "f" else float).eps * np.abs(origin)
+    return Frame(origin, np.where(scale > noise, scale, np.inf))
+
+
+def far_rows(X: Array, bulk: Frame) -> Array:
+    """Which rows (n,) have an entry that is far away from most others of its column."""
+    with np.errstate(invalid="ignore"):  # comparisons with missing entries are False
+        return np.asarray((np.abs(X - bulk.origin) > FAR_AWAY * bulk.scale).any(axis=1))
 
 
 def widen_constant_columns(frame: Frame, X: Array, spread: Array) -> Frame:
@@ -109,13 +128,43 @@ def frame_about_zero(X: Array, weight: Array) -> Frame:
     return Frame(np.zeros_like(centred.origin), np.where(positive, scale, common))
 
 
+def _medians_and_scales(X: Array, weight: Array) -> tuple[Array, Array]:
+    """``_median_and_scale`` of many columns, at once where nothing is missing and rows weigh the
+    same."""
+    found = np.empty((2, X.shape[1]))
+    left = np.arange(X.shape[1])
+    if np.ptp(weight) == 0 and not np.isnan(X).any():
+        low, middle, high = np.quantile(X, (0.1, 0.5, 0.9), axis=0, method="inverted_cdf")
+        found[0], found[1] = middle, (high.astype(float) - low) / _NORMAL_RANGE
+        left = np.flatnonzero(high <= low)
+    for d in left:
+        found[:, d] = _median_and_scale(X[:, d], weight)
+    return found[0], found[1]
+
+
 def _median_and_scale(x: Array, weight: Array) -> tuple[float, float]:
-    """Median and standard deviation of a normal with the same 10 and 90 % quantiles."""
+    """Median and standard deviation of a normal with the same 10 and 90 % quantiles.
+
+    If these are equal, of a column that is mostly zero, say: the spread of the entries nearest to
+    the median.
+    """
     seen = ~np.isnan(x)
-    low, middle, high = np.quantile(
-        x[seen].astype(float), (0.1, 0.5, 0.9), weights=weight[seen], method="inverted_cdf"
-    )
-    return float(middle), float(high - low) / _NORMAL_RANGE
+    x, weight = x[seen].astype(float), weight[seen]
+    low, middle, high = np.quantile(x, (0.1, 0.5, 0.9), weights=weight, method="inverted_cdf")
+    if high > low:
+        return float(middle), float(high - low) / _NORMAL_RANGE
+    away = np.abs(x - middle)
+    near = away <= np.quantile(away, _NEAREST, weights=weight, method="inverted_cdf")
+    return float(middle), float(np.sqrt(np.average(away[near] ** 2, weights=weight[near])))
+
+
+def _column_moments(X: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Mean, variance and kurtosis of the observed entries of each column."""
+    columns = range(0, X.shape[1], _COLUMNS)
+    with np.errstate(over="ignore", invalid="ignore"):
+        parts = [_mean_and_variance(X[:, d : d + _COLUMNS], weight) for d in columns]
+    origin, variance, kurtosis = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return origin, variance, kurtosis
 
 
 def _mean_and_variance(X: Array, weight: Array) -> tuple[Array, Array, Array]:

@@ -130,7 +130,7 @@ def test_a_component_without_rows_is_moved(family: FactorFamily) -> None:
 def _with_few_rows(family: FactorFamily, n: int) -> tuple[Case, MixtureParams]:
     """n rows far from all others, and a component for them alone."""
     rng = np.random.default_rng(0)
-    X = np.concatenate([rng.normal(size=(80, D)), 50 + rng.normal(size=(n, D))])
+    X = np.concatenate([rng.normal(size=(80, D)), 20 + rng.normal(size=(n, D))])
     y = np.r_[np.arange(80) % 2, np.full(n, 2)]
     case = Case(Mixture(3, family), X, y=y)
     return case, case.start()

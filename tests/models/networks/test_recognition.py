@@ -116,15 +116,15 @@ def test_quasi_newton_ends_when_told_and_keeps_the_best():
     block = Block(X, y=y)
     seen = []
 
-    def watch(n, value, point):
-        seen.append(value)
-        assert objective(network, point, block)[0] == pytest.approx(value)
-        return "time_budget" if n == 5 else ""
+    def watch(now):
+        seen.append(now.value)
+        assert objective(network, now.point, block)[0] == pytest.approx(now.value)
+        return "time_budget" if now.n_iter == 5 else ""
 
     found = minimise(lambda v: objective(network, v, block), to_vector(network), watch=watch)
     assert found.reason == "time_budget" and found.n_iter == 5 and len(seen) == 5
 
-    def interrupted(n, value, point):
+    def interrupted(now):
         raise KeyboardInterrupt
 
     found = minimise(lambda v: objective(network, v, block), to_vector(network), watch=interrupted)

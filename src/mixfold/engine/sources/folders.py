@@ -28,8 +28,9 @@ def refuse_governed(folder: Path, files: Iterable[Path]) -> None:
         kind = _governed_by(place)
         if kind is not None:
             raise ValueError(
-                f"{str(place)!r} is a {kind} table: a log says which of its files count, and all "
-                "of them together hold rows that were deleted or replaced. Read the table first "
+                f"{str(place)!r} is {'an' if kind == 'Iceberg' else 'a'} {kind} table: a log says "
+                "which of its files count, and all of them together hold rows that were deleted "
+                "or replaced. Read the table first "
                 f"and give what you get: {_READERS[kind]}, with path={str(place)!r}; for the "
                 "command line write that to a Parquet file."
             )

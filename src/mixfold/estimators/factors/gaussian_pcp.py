@@ -27,6 +27,8 @@ from mixfold.estimators.shell.fitting import (
     check_enough_rows,
     learn_one_batch,
     publish_convergence,
+    reorder_components,
+    reorder_events,
     run_fit,
     survey_rows,
     warn_about_empty_rows,
@@ -310,7 +312,8 @@ class GaussianPCP(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         source = self._open(X, reset=True, weight=sample_weight, y=labels, min_rows=2)
         result = self._fit_rows(source)
         if labels is None and not self.warm_start:  # the order of a start is an accident
-            self._params = _ordered(self._model(source.n_features), result.params)
+            result = _ordered(self._model(source.n_features), result)
+            self._params, self.events_ = result.params, list(result.events)
             self._publish_params()
         warn_about_fit(result, self.max_iter)
         return self
@@ -633,12 +636,18 @@ class GaussianPCP(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self._publish_params()
 
 
-def _ordered(model: Mixture, params: Any) -> Any:
+def _ordered(model: Mixture, result: Fit) -> Fit:
     """The same mixture with its clusters in decreasing order of their rows."""
+    params = result.params
     if isinstance(model, BayesMixture):
-        return model.permute_components(params, np.argsort(-params.counts, kind="stable"))
+        return reorder_components(model, result, np.argsort(-params.counts, kind="stable"))
     which = np.argsort(-params.weights, kind="stable")
-    return MixtureParams(params.weights[which], model.family.select(params.components, which))
+    components = model.family.select(params.components, which)
+    return replace(
+        result,
+        params=MixtureParams(params.weights[which], components),
+        events=reorder_events(result.events, which),
+    )
 
 
 def _latents(found: Canonical, model: Mixture, reading: MixtureReading, block: Block) -> Array:

@@ -17,7 +17,7 @@ from mixfold.engine.random import seed_from
 from mixfold.estimators.factors.factor_model import FactorModel
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
-from mixfold.estimators.shell.fitting import warn_about_fit
+from mixfold.estimators.shell.fitting import forget_stream, warn_about_fit
 from mixfold.estimators.shell.units import warn_about_units
 from mixfold.families.factor.noise import IsotropicNoise, Noise
 from mixfold.math.principal import orthonormal
@@ -209,7 +209,7 @@ class PPCA(FactorModel):
         self._check_parameters()
         source = self._open(X, reset=True, weight=sample_weight, min_rows=2)
         self.__dict__.pop("_moments", None)  # of a stream
-        if isinstance(self.n_components, str):
+        if not (self.n_components is None or isinstance(self.n_components, Integral)):
             self._look_at_units(source)
         if self.solver != "em":
             try:
@@ -266,7 +266,7 @@ class PPCA(FactorModel):
             self._check_dimension(len(spectrum.values), spectrum.n_rows, self.n_features_in_)
         self.n_components_ = len(spectrum.values)
         self._holes, self._climb = False, None
-        self.__dict__.pop("_schedule", None)
+        forget_stream(self)
         floor = max(float(self.noise_floor), 1e-14)
         self._params = closed_form(spectrum, floor)
         per_row = log_likelihood_of(spectrum, floor)

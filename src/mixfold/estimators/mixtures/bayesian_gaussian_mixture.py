@@ -19,11 +19,13 @@ from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     publish_convergence,
+    reorder_components,
     run_fit,
     survey_rows,
     warn_about_empty_rows,
     warn_about_fit,
 )
+from mixfold.estimators.shell.units import warn_if_spherical
 from mixfold.families import GAUSSIAN
 from mixfold.families.bayes.gaussian import ConjugateGaussian
 from mixfold.families.bayes.records import NormalPrior
@@ -272,6 +274,8 @@ class BayesianGaussianMixture(BayesEstimator):
     def _fit_rows(self, source: Source, first_batch: bool = False) -> Fit:
         """Fit by variational Bayes and publish; for ``fit`` and the first of ``partial_fit``."""
         survey = survey_rows(self, source, self.n_components)
+        if not first_batch:
+            warn_if_spherical(self, survey.pilot)
         self._labelled = survey.pilot.block.y is not None
         model = self._model(source.n_features)
         frame, total = total_moments(
@@ -294,7 +298,7 @@ class BayesianGaussianMixture(BayesEstimator):
 
         if not (self._labelled or self.warm_start or first_batch):
             order = self._publication_order(result.params)
-            result = replace(result, params=model.permute_components(result.params, order))
+            result = reorder_components(model, result, order)
         self._store_density_fit(result, survey)
         self._publish_params()
         publish_convergence(self, result)

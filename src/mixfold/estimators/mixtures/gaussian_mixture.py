@@ -22,7 +22,7 @@ from mixfold.estimators.shell.fitting import (
     warn_about_empty_rows,
     warn_about_fit,
 )
-from mixfold.estimators.shell.units import warn_about_units
+from mixfold.estimators.shell.units import warn_if_spherical
 from mixfold.families import GAUSSIAN
 from mixfold.families.gaussian import GaussianFamily
 from mixfold.models.mixtures.given_start import GivenStart
@@ -229,8 +229,7 @@ class GaussianMixture(MixtureEstimator):
         check_enough_rows(survey.pilot.total_rows, self.n_components)
         if not first_batch:  # later batches may vary where the first does not
             set_aside_columns(self, survey)
-            if self.covariance_type.endswith("spherical"):
-                warn_about_units(self, survey.pilot, f"covariance_type={self.covariance_type!r}")
+            warn_if_spherical(self, survey.pilot)
         model = self._model(source.n_features)
         several = self.init_params == "kmeans" and self.n_components > 1 and model.given.free
         plan = Plan(

@@ -53,11 +53,13 @@ from mixfold.estimators.shell.fitting import (
     check_enough_rows,
     checkpoint_of,
     publish_convergence,
+    reorder_components,
     run_fit,
     survey_rows,
     warn_about_empty_rows,
     warn_about_fit,
 )
+from mixfold.estimators.shell.units import warn_if_spherical
 from mixfold.families.bayes.gaussian import ConjugateGaussian
 from mixfold.families.component import ComponentFamily
 from mixfold.math.chains import summary
@@ -181,6 +183,8 @@ class GeneralMixture(BayesEstimator):
             model = self._model(source.n_features)
         else:
             self.__dict__.pop("_dependent", None)
+        if not first_batch:
+            warn_if_spherical(self, survey.pilot)
         self._check_entries(model.family, survey.executor, source)
         names = getattr(self, "feature_names_in_", None)
         chosen = make_family(self._family_setting(), self._options(), names, source.n_features)
@@ -222,7 +226,7 @@ class GeneralMixture(BayesEstimator):
         result = tell_of_columns(self, result)
         if not (self._labelled or self.warm_start or first_batch):
             by_weight = np.argsort(-result.params.weights, kind="stable")
-            result = replace(result, params=model.permute_components(result.params, by_weight))
+            result = reorder_components(model, result, by_weight)
         for name in _OF_CHAINS:
             self.__dict__.pop(name, None)
         self._store_density_fit(result, survey)

@@ -37,6 +37,7 @@ from mixfold.estimators.shell.fitting import (
     warn_about_empty_rows,
     warn_about_fit,
 )
+from mixfold.estimators.shell.units import warn_if_spherical
 from mixfold.families import GAUSSIAN
 from mixfold.families.component import dense_rows
 from mixfold.families.gaussian import GaussianFamily
@@ -265,6 +266,7 @@ class NestedMixture(Combining, DensityEstimator):
         deadline = Deadline.after(self.time_budget)
         survey = survey_rows(self, source, self.n_components)
         check_enough_rows(survey.pilot.total_rows, self.n_components)
+        warn_if_spherical(self, survey.pilot)
         # how each fit of several components runs
         plan = Plan(
             tol=self.tol,

@@ -86,7 +86,10 @@ def grow_layers(
         X = fitting.rows.source if sources is None else sources
         weight = None if sources is None else fitting.rows.weight
         labels = fitting.rows.labels if plans[number].supervised else None
-        layers.append(_name_classes(layer.fit(X, labels, sample_weight=weight), classes))
+        layer.fit(X, labels, sample_weight=weight)
+        # the file and the clock were those of this fit
+        layer.set_params(checkpoint=None, time_budget=None)
+        layers.append(_name_classes(layer, classes))
         sources = layer.transform(X).astype(np.float64)
         reason = layer.stop_reason_ if layer.stop_reason_ in ("time_budget", "interrupted") else ""
         fitting.stopped = fitting.stopped or bool(reason)

@@ -138,7 +138,7 @@ class DeepFactorNetwork(
         Of the recognition network: quasi-Newton steps over all rows, or Adam on mini-batches.
         'auto' takes the first for up to 20 000 labelled rows.
     tol : float, default=1e-6
-        Quasi-Newton steps end when one of them gains less, relative to the objective.
+        Quasi-Newton steps end when two in a row gain less, relative to the objective.
     max_iter : int, default=200
         Largest number of iterations. One is a quasi-Newton step.
     learning_rate : float, default=0.001

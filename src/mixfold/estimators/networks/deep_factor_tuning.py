@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mixfold.contracts import Array, Block
+from mixfold.contracts import Array, Block, record
 from mixfold.engine.epochs import EpochPlan, Training, split_rows, train
 from mixfold.engine.executors import resolve_executor
 from mixfold.engine.sources import open_source
@@ -27,7 +27,7 @@ from mixfold.models.networks.coordinates import coordinates_of, network_in_data_
 from mixfold.models.networks.factorization.model import dense_rows
 from mixfold.models.networks.factorization.records import Layer
 from mixfold.models.networks.joint import Joint, Penalties, fit_jointly
-from mixfold.models.networks.quasi_newton import minimise
+from mixfold.models.networks.quasi_newton import Descent, Watcher, minimise
 from mixfold.models.networks.recognition import activations, block_sums, objective, penalised_loss
 from mixfold.models.networks.records import Network, from_vector, to_vector
 from mixfold.models.networks.source_inference import climb_layers
@@ -75,6 +75,15 @@ class TuningResult:
     top: Array | None = None
 
 
+@record
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """Where quasi-Newton steps stand, and the network at their start, whose shapes they have."""
+
+    descent: Descent
+    network: Network | None = None
+
+
 # ------------------------------------------------ a recognition network
 
 
@@ -93,7 +102,7 @@ def tune_recognition(
         return executor.map_reduce(partial(block_sums, network), source)
 
     by_rows = plan.solver == "lbfgs" or (plan.solver == "auto" and block.n_rows <= ALL_ROWS)
-    start = grown.tuning
+    start = grown.tuning.network if isinstance(grown.tuning, Tuning) else grown.tuning
     if start is None:
         codebooks = _codebooks(stack, frame)
         start = _fit_head(stacked_start(codebooks, n_classes, spread), block, plan.l2)
@@ -150,19 +159,27 @@ def _by_all_rows(
         network = from_vector(start, vector)
         return penalised_loss(network, sums(network), plan.l2)
 
-    def watch(n: int, value: float, point: Array) -> str:
-        due = n % fitting.progress.interval == 0
-        fitting.progress.say(f"network  step {n}  mean loss and penalty {value:.6f}", due)
-        if fitting.deadline.has_passed:
-            return "time_budget"
-        if fitting.checkpoint is not None:
-            fitting.offer(replace(grown, tuning=from_vector(start, point.copy())))
-        return ""
-
+    words = "network  step {}  mean loss and penalty {:.6f}"
+    begin = grown.tuning.descent if isinstance(grown.tuning, Tuning) else to_vector(start)
     found = minimise(
-        function, to_vector(start), max_iter=plan.max_iter, tol=plan.tol, watch=watch
+        function, begin, max_iter=plan.max_iter, tol=plan.tol,
+        watch=_watcher(fitting, words, grown, start),
     )  # fmt: skip
     return TuningResult(from_vector(start, found.point), found.trace, found.reason, found.n_iter)
+
+
+def _watcher(
+    fitting: Fitting, words: str, grown: Grown, network: Network | None = None
+) -> Watcher:  # fmt: skip
+    """Tells of steps and values, offers them to the checkpoint, ends when the time is up."""
+
+    def watch(now: Descent) -> str:
+        due = now.n_iter % fitting.progress.interval == 0
+        fitting.progress.say(words.format(now.n_iter, now.value), due)
+        fitting.offer(replace(grown, tuning=Tuning(now, network)))
+        return "time_budget" if fitting.deadline.has_passed else ""
+
+    return watch
 
 
 def _by_batches(
@@ -200,20 +217,10 @@ def tune_jointly(
 ) -> TuningResult:  # fmt: skip
     """The stack whose energy, under this reading, is lowest downhill of the greedy one."""
     joint, labels, frame = _make_joint(fitting, replace(stack, reading=reading), penalties)
-    if grown.tuning is not None:
-        sources, layers = joint.unpack(grown.tuning)
-        joint = replace(joint, sources=sources, layers=layers)
-
-    def watch(n: int, value: float, point: Array) -> str:
-        due = n % fitting.progress.interval == 0
-        fitting.progress.say(f"{reading}  step {n}  energy {value:.6g}", due)
-        if fitting.deadline.has_passed:
-            return "time_budget"
-        if fitting.checkpoint is not None:
-            fitting.offer(replace(grown, tuning=point.copy()))
-        return ""
-
-    _, layers, found = fit_jointly(joint, max_iter=max_iter, tol=tol, watch=watch)
+    # files of earlier versions hold the point alone
+    start = grown.tuning.descent if isinstance(grown.tuning, Tuning) else grown.tuning
+    watch = _watcher(fitting, reading + "  step {}  energy {:.6g}", grown)
+    _, layers, found = fit_jointly(joint, max_iter=max_iter, tol=tol, watch=watch, start=start)
     layers = (_leave_frame(frame, layers[0]), *layers[1:])
     trained, top = replace(stack, layers=layers, reading=reading), None
     if labels is not None:

@@ -25,6 +25,7 @@ from mixfold.estimators.shell.base import DegenerateWarning, MixfoldEstimator, w
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     Survey,
+    forget_stream,
     learn_one_batch,
     publish_convergence,
     run_fit,
@@ -344,8 +345,8 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
         self
         """
         self._check_parameters()
-        for name in ("_params", "_schedule"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("_params", None)
+        forget_stream(self)
         source = self._training_source(X, y, sample_weight)
         result = self._fit_rows(source, self.max_iter)
         warn_about_fit(result, self.max_iter)

@@ -25,6 +25,7 @@ from mixfold.estimators.shell.base import restore_on_error
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     acceleration_named,
+    forget_stream,
     publish_convergence,
     run_fit,
     survey_rows,
@@ -464,7 +465,7 @@ default=None
             per_row -= views.weight * float(np.log(model.outputs.units).sum())
         self._holes, self._climb, self._params = False, None, solved.params
         self._dtype, self._stream = source.dtype.name, (seed, 0)
-        self.__dict__.pop("_schedule", None)
+        forget_stream(self)
         self._total = (per_row * solved.weight, solved.weight, 0.0)
         self.solver_ = "profile"
         self.events_: list[Event] = []

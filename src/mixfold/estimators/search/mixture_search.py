@@ -33,6 +33,7 @@ from mixfold.estimators.search.fits import Fitted, Worker, fit_all, hold_out
 from mixfold.estimators.search.growth import fit_until_worse
 from mixfold.estimators.search.notes import (
     describe_caveats,
+    describe_compared_columns,
     describe_redundant_columns,
     describe_rows,
 )
@@ -254,6 +255,7 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         self._publish(fits)
         self.notes_ = describe_caveats(fits, self.best_index_, self.criterion)
         self.notes_ += describe_redundant_columns(self.best_estimator_, rows)
+        self.notes_ += describe_compared_columns(self.best_estimator_, rows)
         if self.n_effective is None and self.criterion in ("bic", "aic", "icl"):
             self.notes_ += describe_rows(self.best_estimator_, rows)
         if self.criterion != "bound":

@@ -11,11 +11,14 @@ from mixfold.engine.loop import pilot_size
 from mixfold.engine.pilot import draw_pilot
 from mixfold.estimators.factors.factor_mixture import FactorMixture
 from mixfold.estimators.mixtures.bayesian_gaussian_mixture import BayesianGaussianMixture
+from mixfold.estimators.mixtures.general_mixture import Mixture
+from mixfold.estimators.mixtures.nested_mixture import NestedMixture
 from mixfold.estimators.mixtures.set_aside import EVENT, describe_kept, find_dependent_columns
-from mixfold.estimators.search.fits import Fitted
+from mixfold.estimators.search.fits import Fitted, is_degenerate
 from mixfold.estimators.search.rows import Rows
 from mixfold.estimators.shell.effective_rows import describe_copies, describe_weight, hash_rows
 from mixfold.estimators.shell.fitting import Survey
+from mixfold.estimators.shell.units import compared_by, describe_comparison
 
 
 def describe_caveats(fits: list[Fitted], best: int, criterion: str) -> list[str]:
@@ -50,9 +53,24 @@ def _weigh(block: Block) -> tuple[Array, float]:
     return hash_rows(block), float(block.weights().sum())
 
 
+def describe_compared_columns(model: Any, rows: Rows) -> list[str]:
+    """A sentence if spheres are fitted to columns of which those of large numbers decide."""
+    what = compared_by(model)
+    if what is None or not hasattr(model, "_open"):
+        return []
+    source = model._open(rows.X, reset=False, weight=rows.weight)
+    pilot = draw_pilot(source, model._executor(source), pilot_size(source, 1), 0)
+    words = describe_comparison(model, pilot, what)
+    return [] if words is None else [words[0].upper() + words[1:]]
+
+
 def describe_redundant_columns(model: Any, rows: Rows) -> list[str]:
     """Sentences about constant and redundant columns, for models that do not set them aside."""
-    if not isinstance(model, FactorMixture | BayesianGaussianMixture):
+    if isinstance(model, Mixture):  # several kinds of columns in a table
+        events = getattr(model, "events_", ())
+        if any(event.kind == EVENT for event in events) or not is_degenerate(model):
+            return []
+    elif not isinstance(model, FactorMixture | BayesianGaussianMixture | NestedMixture):
         return []
     source = model._open(rows.X, reset=False, weight=rows.weight)
     executor = model._executor(source)

@@ -2,7 +2,8 @@
 
 A skewed column is fitted by several Gaussians, however many rows there are. So one Gaussian after a
 change of scale, and one t distribution, are compared with the choice of the search, by BIC of the
-same rows in the same units.
+same rows in the same units. One Gaussian without any of that is compared, too: spheres, and
+components whose columns are independent, describe the correlations and units of one.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ import numpy as np
 
 from mixfold.contracts import Array, Block
 from mixfold.engine.pilot import draw_pilot
+from mixfold.estimators.factors.factor_mixture import FactorMixture
 from mixfold.estimators.mixtures.gaussian_mixture import GaussianMixture
 from mixfold.estimators.search.fits import is_degenerate
 from mixfold.estimators.search.rows import Rows
 from mixfold.estimators.shell import predictions
 from mixfold.families.component import dense_rows
+from mixfold.families.gaussian import GaussianFamily
 from mixfold.math.power_transforms import IDENTITY, Transform, best_transform, quantile_skewness
 from mixfold.math.student import fit_student
 
@@ -40,7 +43,7 @@ _MOST_GROUPS = 4
 def describe_one_population(model: Any, rows: Rows, n_effective: float | None = None) -> list[str]:
     """A sentence if one group, skewed or with heavy tails, explains the rows better; or none."""
     size = getattr(model, "n_components", 1)
-    if size < 2 or not hasattr(model, "covariances_") or not hasattr(model, "_n_parameters"):
+    if size < 2 or not hasattr(model, "_n_parameters") or not _is_of_numbers(model):
         return []
     if model.n_features_in_ > _MOST_COLUMNS:
         return []
@@ -78,8 +81,15 @@ def describe_one_population(model: Any, rows: Rows, n_effective: float | None = 
         )
     if not np.isnan(X).any() and not any(_has_ties(x, weight) for x in X.T):
         found += _heavy_tails(X, weight, price, size)
+    plain = _fewer_groups(X, weight, [IDENTITY] * X.shape[1], price, 1)[1]
+    found = [one for one in found if one[0] < plain - _STRONG]  # what is not Gaussian of one group
     if not found:
-        return []
+        if X.shape[1] == 1 or "full" in (
+            getattr(model, n, "") for n in ("covariance_type", "family")
+        ):
+            return []  # the table of the search has it, if it was asked for
+        claim = f"The {size} groups describe how the columns of one vary together: one Gaussian"
+        found = [(plain, f"{claim} with covariance_type='full' has", "Use that and search again")]
     lowest, claim, remedy = min(found)
     if not lowest < groups - _STRONG:
         return []
@@ -87,6 +97,14 @@ def describe_one_population(model: Any, rows: Rows, n_effective: float | None = 
         f"{claim} BIC {lowest:.6g} against {groups:.6g} of the {size} groups (very strong "
         f"evidence). {remedy}"
     ]
+
+
+def _is_of_numbers(model: Any) -> bool:
+    """Whether the density is one of Gaussians in all columns, not of codes or counts."""
+    if isinstance(model, FactorMixture):
+        return True
+    family = getattr(model._reading()[0], "family", None) if hasattr(model, "covariances_") else 0
+    return family is None or isinstance(family, GaussianFamily)
 
 
 def _heavy_tails(X: Array, weight: Array, price: float, size: int) -> list[tuple[float, str, str]]:

@@ -51,6 +51,10 @@ def _collect_rules(kind: Any) -> constraints.Constraints:
 _RULES: dict[Any, constraints.Constraints] = {}
 
 
+# fitted attributes of all estimators that a model file holds: columns, and the order of a stream
+_OF_ALL = ("n_features_in_", "feature_names_in_", "_order")
+
+
 class DegenerateWarning(UserWarning):
     """A component was floored, moved or dropped; ``events_`` tells which and when."""
 
@@ -156,7 +160,7 @@ class MixfoldEstimator(Reported, BaseEstimator):
         return {name: v for name, v in values.items() if _is_storable(v)}
 
     def _state(self) -> dict[str, Any]:
-        names = (*self._stored, "n_features_in_", "feature_names_in_")
+        names = (*self._stored, *_OF_ALL)
         return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
     def _summary(self) -> dict[str, Any]:
@@ -168,7 +172,7 @@ class MixfoldEstimator(Reported, BaseEstimator):
         parameters = {k: v for k, v in tree["parameters"].items() if k in known}
         estimator = cls(**parameters)
         estimator._check_parameters()
-        allowed = {*cls._stored, "n_features_in_", "feature_names_in_"}
+        allowed = {*cls._stored, *_OF_ALL}
         for name, value in tree["state"].items():
             if name not in allowed:
                 raise ValueError(f"unknown attribute {name!r}")

@@ -121,5 +121,12 @@ def check(owner: str, values: Mapping[str, Any], constraints: Constraints) -> No
         if not any(rule.holds(values[name]) for rule in rules):
             words = " or ".join(rule.words for rule in rules)
             raise ValueError(
-                f"The {name!r} parameter of {owner} must be {words}. Got {values[name]!r} instead."
+                f"The {name!r} parameter of {owner} must be {words}. Got "
+                f"{_brief(values[name])} instead."
             )
+
+
+def _brief(value: Any) -> str:
+    """A value as it was given, without the middle of a long one."""
+    words = repr(value)
+    return words if len(words) <= 200 else f"{words[:120]} ... {words[-20:]}"

@@ -8,23 +8,29 @@ Open the data (``estimator._open``), look at them (``survey_rows``), make the mo
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from mixfold.contracts import Executor, Pilot, Source
+from mixfold.contracts import Array, Event, Executor, Pilot, Source
 from mixfold.engine import loop
 from mixfold.engine.acceleration import ACCELERATIONS, Acceleration
 from mixfold.engine.checkpoints import Checkpoint
 from mixfold.engine.loop import Fit, Plan, pilot_size
+from mixfold.engine.order import OrderCheck, Shift, begin_check
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.progress import Progress
 from mixfold.engine.random import seed_from
 from mixfold.engine.schedules import Learned, Schedule, learn_batch
 from mixfold.engine.state import Climb
 from mixfold.estimators.shell.base import DegenerateWarning, warn
+
+
+class OrderWarning(UserWarning):
+    """The batches of a stream are not samples of the same rows: they are sorted, or drift."""
+
 
 # steps on the first batch of a stream
 FIRST_BATCH_STEPS = 20
@@ -131,12 +137,37 @@ def run_fit(
 # ---------------------------------------------------- after a fit
 
 
+def reorder_components(model: Any, fit: Fit, order: Array) -> Fit:
+    """The fit with its components in another order, if their prior allows it; events follow."""
+    params = model.permute_components(fit.params, order)
+    if params is fit.params:
+        return fit
+    return replace(fit, params=params, events=reorder_events(fit.events, order))
+
+
+def reorder_events(events: tuple[Event, ...], order: Array) -> tuple[Event, ...]:
+    """Events of components that have been put in another order."""
+    place = np.argsort(order)
+    return tuple(e if e.component < 0 else _rename(e, int(place[e.component])) for e in events)
+
+
+def _rename(event: Event, component: int) -> Event:
+    message = event.message.replace(f"component {event.component}", f"component {component}", 1)
+    return replace(event, component=component, message=message)
+
+
 def store_fit(estimator: Any, fit: Fit, survey: Survey) -> None:
     """Store the parameters, the type of the data and the stream of random numbers of draws."""
     estimator._params = fit.params
     estimator._dtype = survey.source.dtype.name
     estimator._stream = (survey.seed, 0)
-    estimator.__dict__.pop("_schedule", None)  # that of an earlier stream of batches
+    forget_stream(estimator)
+
+
+def forget_stream(estimator: Any) -> None:
+    """Without what batches before a fit have left."""
+    for name in ("_schedule", "_order"):
+        estimator.__dict__.pop(name, None)
 
 
 def publish_convergence(estimator: Any, fit: Fit) -> None:
@@ -213,9 +244,50 @@ def learn_one_batch(
         estimator._executor(source),
         total_weight=total_weight,
         seed=estimator._stream[0],
+        order=order_of(estimator, source, new=schedule.weight == 0),
     )
     if learned.schedule is schedule:
         return None
+    note_order(estimator, learned)
     estimator._params, estimator._schedule = learned.params, learned.schedule
     estimator.n_iter_ = int(learned.schedule.n_batches)
     return learned
+
+
+def order_of(estimator: Any, source: Source, *, new: bool) -> OrderCheck:
+    """What is known of the order of the rows of a stream before a batch."""
+    known: OrderCheck | None = None if new else getattr(estimator, "_order", None)
+    return begin_check(source) if known is None else known
+
+
+def note_order(estimator: Any, learned: Learned) -> None:
+    """Remember the order of the rows; an event and a warning if batches differ, once a stream."""
+    estimator._order = learned.order
+    if learned.shift is None:
+        return
+    message = _describe_shift(estimator, learned.shift)
+    event = Event("order", message, int(learned.schedule.n_batches))
+    estimator.events_ = [*getattr(estimator, "events_", ()), event]
+    warn(f"{message}; see events_", OrderWarning)
+
+
+def _describe_shift(estimator: Any, shift: Shift) -> str:
+    names = getattr(estimator, "feature_names_in_", None)
+    name = f"{shift.column}"
+    if names is not None and shift.column < len(names):
+        name = repr(str(names[shift.column]))
+    if shift.column >= estimator.n_features_in_:  # outputs beside the columns
+        name = f"of outputs {shift.column - estimator.n_features_in_}"
+    level = f"at least {shift.level:.4g}" if shift.inclusive else f"above {shift.level:.4g}"
+    (k, n), (k_before, n_before) = shift.last, shift.before
+    return (
+        f"the rows of the stream are sorted, or drift: column {name} is {level} in {k} of the last "
+        f"{n} rows and was so in {k_before} of the {n_before} before, which rows in random order "
+        f"show with a probability below {_power_of_ten(shift.log_chance)}. partial_fit takes "
+        "every batch for a sample of all rows: shuffle the rows, or use fit, which needs no order "
+        "and reads files larger than memory"
+    )
+
+
+def _power_of_ten(log_chance: float) -> str:
+    return f"1e{int(np.ceil(log_chance / np.log(10)))}"

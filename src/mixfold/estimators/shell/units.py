@@ -25,17 +25,39 @@ def warn_about_units(estimator: Any, pilot: Pilot, what: str, other: str = "") -
 
     ``other`` is what else can be done.
     """
-    words = describe_units(pilot.block.X, getattr(estimator, "feature_names_in_", None))
+    words = describe_comparison(estimator, pilot, what, other)
     if words is not None:
-        warn(
-            f"{words}, and {what} compares columns with each other: {_REMEDY}{other}", UnitsWarning
-        )
+        warn(words, UnitsWarning)
+
+
+def describe_comparison(estimator: Any, pilot: Pilot, what: str, other: str = "") -> str | None:
+    """What ``warn_about_units`` says, or None."""
+    words = describe_units(pilot.block.X, getattr(estimator, "feature_names_in_", None))
+    if words is None:
+        return None
+    return f"{words}, and {what} compares columns with each other: {_REMEDY}{other}"
+
+
+def warn_if_spherical(estimator: Any, pilot: Pilot) -> None:
+    """Warn if the components of a mixture are spheres and the units of the columns differ."""
+    what = compared_by(estimator)
+    if what is not None:
+        warn_about_units(estimator, pilot, what)
 
 
 _REMEDY = (
     "those of large numbers decide. Divide each column by its standard deviation "
     "(sklearn.preprocessing.StandardScaler) unless the same units are meant"
 )
+
+
+def compared_by(estimator: Any) -> str | None:
+    """The setting of a mixture by which its columns are compared with each other, or None."""
+    for name in ("covariance_type", "family"):
+        value = getattr(estimator, name, None)
+        if isinstance(value, str) and value.endswith("spherical"):
+            return f"{name}={value!r}"
+    return None
 
 
 def describe_units(X: Any, names: Array | None) -> str | None:

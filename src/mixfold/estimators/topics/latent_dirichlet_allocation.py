@@ -21,6 +21,7 @@ from mixfold.engine.random import RowKeys, seed_from
 from mixfold.engine.schedules import Stepwise, learn_batch
 from mixfold.engine.sources import open_source
 from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell.fitting import note_order, order_of
 from mixfold.estimators.topics.topic_model import (
     START_STEPS,
     Corpus,
@@ -85,8 +86,8 @@ class LatentDirichletAllocation(TopicEstimator):
     learning_method : {'batch', 'online'}, default='batch'
         'online' takes a step after each ``batch_size`` documents (stochastic), from a start by a
         sample: for corpora of which a pass is long. Documents are visited in random order, as far
-        as 16384 of them are held at a time, by threads of this process. At the end of a pass the
-        documents of all its batches count alike.
+        as 16384 of them, or documents of 2^23 different words in all, are held at a time, by
+        threads of this process. At the end of a pass the documents of all its batches count alike.
     init : {'plsi', 'random'}, default='plsi'
         Where the topics begin.
     batch_size : int, default=512
@@ -360,14 +361,18 @@ class LatentDirichletAllocation(TopicEstimator):
             schedule = Stepwise(
                 each, self.n_documents_ / self.batch_size, weight=self.n_documents_, **settings
             )
+        batch = BatchSource(source, split_block(documents))
         learned = learn_batch(
             self._make_model(self._params).for_batches(),
             self._params,
             schedule,
-            BatchSource(source, split_block(documents)),
+            batch,
             ThreadExecutor(self.n_jobs),
             total_weight=None if self.total_samples is None else float(self.total_samples),
+            order=order_of(self, batch, new=False),
         )
+        if learned.stats.documents > 0:
+            note_order(self, learned)
         self._params, self._schedule = learned.params, learned.schedule
         self.n_documents_ += learned.stats.documents
         self.n_tokens_ += learned.stats.tokens

@@ -20,7 +20,7 @@ from mixfold.engine.random import seed_from
 from mixfold.engine.schedules import Stepwise, learn_batch
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
-from mixfold.estimators.shell.fitting import warn_about_fit
+from mixfold.estimators.shell.fitting import note_order, order_of, warn_about_fit
 from mixfold.estimators.topics.topic_model import (
     Corpus,
     TopicEstimator,
@@ -351,10 +351,12 @@ class PCP(ClusterMixin, TopicEstimator):
             source,
             self._executor(source),
             seed=self._stream[0],
+            order=order_of(self, source, new=first),
         )
         stats = learned.stats
         if stats.documents == 0:
             return
+        note_order(self, learned)
         self._params, self._schedule = learned.params, learned.schedule
         self.lower_bound_ = stats.bound / max(stats.tokens, 1e-300)
         self.n_iter_ = int(self._schedule.n_batches)

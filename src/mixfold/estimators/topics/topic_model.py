@@ -22,6 +22,7 @@ from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, MixfoldEstimator, warn
 from mixfold.estimators.shell.fitting import (
     checkpoint_of,
+    forget_stream,
     publish_convergence,
     warn_about_fit,
 )
@@ -102,7 +103,7 @@ class TopicEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldE
         self._params = result.params
         self._dtype = corpus.source.dtype.name
         self._stream = (corpus.seed, 0)
-        self.__dict__.pop("_schedule", None)
+        forget_stream(self)
         self._publish_params()
         publish_convergence(self, result)
         if not quiet:

@@ -138,6 +138,13 @@ class Categorical(SimplexFamily):
     def numbers_of_row(self, block: Block, reading: Any) -> int:
         return int(block.X.shape[1])
 
+    def bulk(self, X: Array, weight: Array) -> Frame:
+        # codes are names
+        return Frame(np.zeros(X.shape[1]), np.full(X.shape[1], np.inf))
+
+    def entries(self, moments: Any, counts: Array) -> Array:
+        return counts[:, None]
+
     def points(self, X: Array) -> Array:
         """Ones for codes, and NaN for all categories of a missing one."""
         size = self.column_constants(X.shape[1])

@@ -30,11 +30,15 @@ from mixfold.families.exponential.records import (
 from mixfold.families.exponential.start_points import compact
 from mixfold.families.exponential.support import refuse
 from mixfold.families.gaussian import DiagonalMetric, flat
-from mixfold.math.frame import Frame, plain_frame
+from mixfold.math.frame import FAR_AWAY, Frame, far_rows, plain_frame
 from mixfold.math.lifted import Sums
 
 # uniforms for inverse distribution functions stay off 0 and 1
 _LEAST, _MOST = np.finfo(float).tiny, 1 - np.finfo(float).epsneg
+
+
+# of an average row, for components of rows far away
+_TRACE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,20 @@ class LinearFamily(ComponentFamily):
     def frame(self, X: Array, weight: Array, spread: Array | None = None) -> Frame:
         return plain_frame(X.shape[1])
 
+    def bulk(self, X: Array, weight: Array) -> Frame:
+        # entries are counts: a difference of one is none, and most columns of texts, say, hold
+        # none that can be far away
+        top = np.nan_to_num(np.where(np.isnan(X), -np.inf, X).max(axis=0), neginf=0.0)
+        some = np.flatnonzero(top > FAR_AWAY)
+        origin, scale = np.zeros(X.shape[1]), np.full(X.shape[1], np.inf)
+        if some.size:
+            bulk = super().bulk(X[:, some], weight)
+            origin[some], scale[some] = bulk.origin, np.maximum(bulk.scale, 1.0)
+        return Frame(origin, scale)
+
+    def entries(self, moments: LinearMoments, counts: Array) -> Array:
+        return moments.count
+
     def workspace_per_row(self, n_components: int, n_features: int) -> int:
         return n_components + n_features
 
@@ -151,11 +169,16 @@ class LinearFamily(ComponentFamily):
     def from_rows(self, frame: Frame, X: Array, U: Array, resp: Array) -> LinearParams:
         size = self.column_constants(X.shape[1])
         block = Block(X, complete=not np.isnan(X).any())
-        moments = sums_of(LinearWork(block, self.expand_block(block, size), None), resp)
+        work = LinearWork(block, self.expand_block(block, size), None)
+        moments = sums_of(work, resp)
         # an average row more: what a small sample lacks is rare, not impossible
-        total = moments.count.sum(axis=0)
-        row = moments.first.sum(axis=0) / np.maximum(total, np.finfo(float).tiny)
-        theta = self.point_of(moments.first + row, moments.count + (total > 0), size)
+        far = far_rows(X, self.bulk(X, resp.sum(axis=1)))
+        near = sums_of(work, resp * ~far[:, None]) if far.any() else moments
+        total = near.count.sum(axis=0)
+        row = near.first.sum(axis=0) / np.maximum(total, np.finfo(float).tiny)
+        # of which a component of rows far away alone has but a trace
+        part = np.where(near.count.max(axis=1) > 0, 1.0, _TRACE)[:, None]
+        theta = self.point_of(moments.first + part * row, moments.count + part * (total > 0), size)
         theta = self.clip_coordinates(np.nan_to_num(theta, nan=0.0), size)
         like = self.like(moments, np.repeat(row[None], len(theta), axis=0))
         return LinearParams(frame, self.of_theta(theta, size, like), theta, size)

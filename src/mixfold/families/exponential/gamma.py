@@ -14,6 +14,7 @@ from mixfold.families.exponential.conjugate_priors import GAMMA, Law
 from mixfold.families.exponential.pair import PairFamily
 from mixfold.families.exponential.start_points import column_means, unit_spread
 from mixfold.families.exponential.support import per_column, require_positive
+from mixfold.math.frame import Frame, bulk_of
 from mixfold.math.symmetric import LOG_LIMIT
 
 
@@ -57,6 +58,9 @@ class Gamma(PairFamily):
 
     def rule(self, size: float) -> str:
         return "must hold positive and finite numbers"
+
+    def bulk(self, X: Array, weight: Array) -> Frame:
+        return bulk_of(X, weight)  # times have no unit of their own
 
     def points(self, X: Array) -> Array:
         # relative to the mean, so that units do not matter

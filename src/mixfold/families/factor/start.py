@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mixfold.contracts import Array
+from mixfold.math.frame import bulk_of, far_rows
 from mixfold.math.principal import Axes, sample_axes
 
 # of the noise: the least length of a loading, since one of zero would stay zero
@@ -23,7 +24,9 @@ def component_axes(U: Array, resp: Array, size: int, fixed: Array | None) -> lis
             out.append(sample_axes(U[mine], weight[mine], size, fixed))
             continue
         if everybody is None:
-            everybody = sample_axes(U, resp.sum(axis=1), size, fixed)
+            weight_of = resp.sum(axis=1)
+            near = ~far_rows(U, bulk_of(U, weight_of))  # their shape is that of no component
+            everybody = sample_axes(U[near], weight_of[near], size, fixed)
         mean = everybody.mean
         if fixed is None and mine.any():
             mean = weight @ U / weight.sum()

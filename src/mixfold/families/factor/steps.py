@@ -122,6 +122,10 @@ class FactorSteps(ComponentFamily):
         loadings, noise = params.loadings * ratio[:, None], params.noise * ratio**2
         return FactorParams(frame, means, loadings, noise)
 
+    def extent(self, params: FactorParams) -> Array:
+        variances = (params.loadings**2).sum(axis=-1) + params.noise
+        return np.asarray(np.sqrt(variances) * params.frame.scale)
+
     def from_sample(self, frame: Frame, U: Array, resp: Array) -> FactorParams:
         fixed = np.zeros(U.shape[1]) if self.fixed_means else None
         axes_of = start.pooled_axes if self.loadings.tied else start.component_axes

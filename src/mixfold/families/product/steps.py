@@ -127,6 +127,25 @@ class ProductSteps(ComponentFamily):
 
     # ------------------------------------------------ parameters
 
+    def bulk(self, X: Array, weight: Array) -> Frame:
+        origin, scale = np.empty(X.shape[1]), np.empty(X.shape[1])
+        for part, columns in zip(self.parts, self.columns, strict=True):
+            bulk = part.family.bulk(take_columns(X, columns), weight)
+            origin[columns], scale[columns] = bulk.origin, bulk.scale
+        return Frame(origin, scale)
+
+    def entries(self, moments: ProductMoments, counts: Array) -> Array:
+        out = np.empty((len(counts), sum(columns.size for columns in self.columns)))
+        for part, columns, own in zip(self.parts, self.columns, moments.parts, strict=True):
+            out[:, columns] = part.family.entries(own, counts)
+        return out
+
+    def extent(self, params: ProductParams) -> Array:
+        out = np.zeros(params.means.shape)
+        for family, columns, own in self.live(params):
+            out[:, columns] = family.extent(own)
+        return out
+
     def frame(self, X: Array, weight: Array, spread: Array | None = None) -> Frame:
         origin, scale = np.empty(X.shape[1]), np.empty(X.shape[1])
         for part, columns in zip(self.parts, self.columns, strict=True):

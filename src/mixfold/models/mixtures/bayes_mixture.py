@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -41,6 +42,7 @@ from mixfold.models.mixtures.mixture import (
     MixtureStats,
     Started,
 )
+from mixfold.models.mixtures.outliers import tell_of_outliers
 from mixfold.models.mixtures.prior_pass import total_moments
 from mixfold.models.mixtures.rows import tiles, with_labels
 
@@ -238,7 +240,11 @@ class BayesMixture(Mixture):
             prior = self.conjugate.empirical(components, prior)
         seed = int(context.rng.integers(2**63)) if self.inference.drawn else 0
         weights = self.mixing.mean(state)
-        return Update(BayesParams(state, components, prior, stats.counts, weights, seed))
+        fresh = BayesParams(state, components, prior, stats.counts, weights, seed)
+        if self.inference.drawn:
+            return Update(fresh)
+        point = partial(self.conjugate.point, components)
+        return Update(fresh, tell_of_outliers(self.family, point, stats, context))
 
     def objective(self, params: Any, stats: Any) -> float:
         return self.inference.objective(self, params, stats)

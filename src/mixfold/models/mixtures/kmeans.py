@@ -30,8 +30,9 @@ from mixfold.contracts import (
 from mixfold.families.component import dense_rows
 from mixfold.math import assignment, sparse_assignment
 from mixfold.math.centres import Centres
-from mixfold.math.frame import Frame
+from mixfold.math.frame import Frame, bulk_of
 from mixfold.models.mixtures.kmeans_starts import CentreStart, PlusPlusCentres, sample_rows
+from mixfold.models.mixtures.outliers import Place, outlier_events
 
 
 @record
@@ -113,9 +114,18 @@ class KMeansModel:
         events: tuple[Event, ...] = ()
         if empty.size and context.pilot is not None:
             centres, events = self._reseed(replace(params, centres=centres), empty, context)
+        events += self._tell_of_outliers(replace(params, centres=centres), stats, context)
         if np.array_equal(centres, params.centres):
             return Update(params, events)
         return Update(replace(params, centres=centres), events)
+
+    def _tell_of_outliers(
+        self, params: KMeansParams, stats: KMeansStats, context: Context
+    ) -> tuple[Event, ...]:
+        def place() -> Place:
+            return Place(params.frame.leave(params.centres), 0.0, stats.count)
+
+        return outlier_events(bulk_of, place, stats.mass, context, "cluster")
 
     def _reseed(
         self, params: KMeansParams, empty: Array, context: Context

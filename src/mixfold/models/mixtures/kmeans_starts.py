@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from mixfold.contracts import Array, Block
-from mixfold.math.frame import Frame, frame_of, uniform
+from mixfold.math.frame import Frame, bulk_of, far_rows, frame_of, uniform
 from mixfold.math.seeding import distinct, lloyd, plus_plus, squared_distances
 
 # entries of a sparse sample once it is dense; as many as the centres have are allowed anyway
@@ -38,9 +38,10 @@ class SampleRows:
 
     @property
     def variance(self) -> float:
-        """Total variance of the rows; 1 if they are all equal."""
-        w = self.weight / self.weight.sum()
-        total = float(w @ ((self.U - w @ self.U) ** 2).sum(axis=1))
+        """Total variance of the rows, without those far away; 1 if they are all equal."""
+        near = ~far_rows(self.U, bulk_of(self.U, self.weight))
+        U, w = self.U[near], self.weight[near] / self.weight[near].sum()
+        total = float(w @ ((U - w @ U) ** 2).sum(axis=1))
         return total if total > 0 else 1.0
 
 
@@ -49,7 +50,7 @@ def sample_rows(block: Block, n_centres: int, rng: np.random.Generator) -> Sampl
     if issparse(block.X):
         return _sparse_rows(block, n_centres, rng)
     X, weight = _order_distinct_rows(block.X, block.weights())
-    U = (frame := _on_grid(frame_of(X, weight))).enter(X)
+    U = (frame := _on_grid(frame_of(X, weight, robust=True))).enter(X)
     return SampleRows(frame, np.where(np.isnan(U), 0.0, U), weight)
 
 

@@ -34,7 +34,7 @@ from mixfold.mixing.free import FreeWeights
 from mixfold.mixing.protocol import Mixing
 from mixfold.models.mixtures.far_rows import separate_far_rows
 from mixfold.models.mixtures.given_start import GivenStart
-from mixfold.models.mixtures.outliers import outlier_events, outlying
+from mixfold.models.mixtures.outliers import lone, tell_of_outliers
 from mixfold.models.mixtures.repair import find_empty_components, repair_empty_components
 from mixfold.models.mixtures.rows import (
     informative,
@@ -263,13 +263,18 @@ class Mixture:
     ) -> Update[MixtureParams]:
         components, touched = self.family.estimate(stats.components, params.components)
         weights = self.mixing.posterior(stats.counts)
-        lone = outlying(self.family, components, stats.counts, context)
-        events = tuple(
-            Event("floor", self.family.floor_message(int(k)), context.iteration, int(k))
-            for k in np.flatnonzero(touched & ~lone)
-        ) + outlier_events(lone, context)
+        outliers = tell_of_outliers(self.family, lambda: components, stats, context)
+        alone = lone(outliers, len(stats.counts))
+        events = (
+            tuple(
+                Event("floor", self.family.floor_message(int(k)), context.iteration, int(k))
+                for k in np.flatnonzero(touched & ~alone)
+            )
+            + outliers
+        )
         fresh = MixtureParams(weights, components)
         empty = find_empty_components(self, params, stats.counts, context)
+        empty = empty[~alone[empty]]  # a row that is alone has nowhere else to go
         if empty.size:
             return repair_empty_components(self, fresh, empty, events, context)
         return Update(fresh, events)

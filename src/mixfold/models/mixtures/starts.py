@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from mixfold.contracts import Array
+from mixfold.math.frame import bulk_of, far_rows
 from mixfold.math.seeding import lloyd, plus_plus, squared_distances
 from mixfold.math.symmetric import cholesky, inverse_factor
 
@@ -63,8 +64,10 @@ def _seed_centres(sample: Sample, n_components: int, rng: np.random.Generator) -
 
 
 def _whiten(sample: Sample) -> Sample:
-    """The sample in coordinates in which its covariance is the identity."""
-    w = sample.weight / sample.weight.sum()
+    """The sample in coordinates in which its covariance is the identity; rows far away from most
+    others do not count in it."""
+    w = sample.weight * ~far_rows(sample.U, bulk_of(sample.U, sample.weight))
+    w = w / w.sum()
     centred = sample.U - w @ sample.U
     if centred.shape[1] > max(_WIDE, 2 * len(centred)):
         return Sample(_whitened_wide(centred, w), sample.weight, sample.labels)

@@ -14,7 +14,7 @@ import numpy as np
 from mixfold.contracts import Array
 from mixfold.math.link_functions import Link
 from mixfold.models.networks.factorization.records import Layer
-from mixfold.models.networks.quasi_newton import Minimum, Watcher, minimise_l1
+from mixfold.models.networks.quasi_newton import Descent, Minimum, Watcher, minimise_l1
 from mixfold.models.networks.stack import Energy
 
 
@@ -130,10 +130,19 @@ def source_box(link: Link) -> tuple[float, float]:
 
 
 def fit_jointly(
-    joint: Joint, *, max_iter: int, tol: float, watch: Watcher | None = None
+    joint: Joint,
+    *,
+    max_iter: int,
+    tol: float,
+    watch: Watcher | None = None,
+    start: Array | Descent | None = None,
 ) -> tuple[tuple[Array, ...], tuple[Layer, ...], Minimum]:
-    """Sources, layers and how they came about; the energy with its penalties never rises."""
-    start = joint.pack(joint.sources, joint.layers)
+    """Sources, layers and how they came about; the energy with its penalties never rises.
+
+    ``start`` is a vector, or where an earlier search stood, as the watcher was told.
+    """
+    if start is None:
+        start = joint.pack(joint.sources, joint.layers)
     lower, upper = joint.bounds()
     found = minimise_l1(
         joint.function, start, joint.rates(), lower, upper, max_iter=max_iter, tol=tol, watch=watch
