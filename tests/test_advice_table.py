@@ -225,6 +225,15 @@ SEARCH = [
         lambda: m.MixtureSearch(n_components=[1, 2], patience=1, cv=2).fit(X),
         lambda: m.MixtureSearch(n_components=[1, 2], cv=2, random_state=0).fit(X),
         lambda: m.MixtureSearch(n_components=[1, 2], patience=1, random_state=0).fit(X)),
+    row("the rows of X: give X, or leave it out",
+        lambda: m.GaussianMixture(2, random_state=0).fit(X).combine(1, sample_weight=np.ones(80)),
+        lambda: m.GaussianMixture(2, random_state=0).fit(X).combine(
+            1, X=X, sample_weight=np.ones(80)),
+        lambda: m.GaussianMixture(2, random_state=0).fit(X).combine(1)),
+    row("not both: a threshold says how many clusters there are",
+        lambda: m.GaussianMixture(2, random_state=0).fit(X).combine(2, threshold=0.1, X=X),
+        lambda: m.GaussianMixture(2, random_state=0).fit(X).combine(2, X=X),
+        lambda: m.GaussianMixture(2, random_state=0).fit(X).combine(threshold=0.1, X=X)),
     row("give combine the rows, X",
         lambda: m.MLiT(2, 1, random_state=0).fit(X).combine(1),
         lambda: m.MLiT(2, 1, random_state=0).fit(X).combine(1, X=X)),
@@ -480,6 +489,10 @@ def line(piece: str, typed: str, *follow: str) -> Line:
 
 
 LINES = [
+    line("a threshold says how many clusters there are; leave one of both out",
+         "cluster {csv} -n 2 --threshold 0.1 --max-components 2",
+         "cluster {csv} -n 2 --max-components 2 --seed 0",
+         "cluster {csv} --threshold 0.1 --max-components 2 --seed 0"),
     line("{} has its own family; use --model mixture", "fit {csv} -k 2 --family poisson "
          "--model gaussian-mixture --out {out}",
          "fit {counts} -k 2 --family poisson --model mixture --out {out}"),

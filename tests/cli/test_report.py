@@ -29,7 +29,7 @@ def test_page_of_a_table(run: Run, example: Example, model_file: Path, tmp_path:
 def test_page_of_the_model_alone(run: Run, model_file: Path, tmp_path: Path) -> None:
     outcome = run("report", model_file, "-o", tmp_path / "p.html", "--quiet")
     assert (outcome.code, outcome.out) == (0, "")
-    assert "No data were given" in (tmp_path / "p.html").read_text(encoding="utf-8")
+    assert "No rows were given" in (tmp_path / "p.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("kind", ["csv", "npy", "parquet"])
@@ -55,7 +55,7 @@ def test_target(run: Run, tmp_path: Path) -> None:
     outcome = run("report", model, tmp_path / "t.parquet", "--target", "kind", "-o", page)
     assert outcome.code == 0, outcome.err
     text = page.read_text(encoding="utf-8")
-    assert "Are the probabilities honest?" in text and "owl" in text
+    assert "Calibration of the probabilities" in text and "owl" in text
 
 
 def test_texts(run: Run, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_texts(run: Run, tmp_path: Path) -> None:
     outcome = run("report", model, tmp_path / "t.txt", "-o", tmp_path / "p.html")
     assert outcome.code == 0, outcome.err
     text = (tmp_path / "p.html").read_text(encoding="utf-8")
-    assert "Topics, those of most words first" in text and "butter" in text
+    assert "Topics, the largest first" in text and "butter" in text
 
 
 def test_images(run: Run, example: Example, model_file: Path, tmp_path: Path) -> None:

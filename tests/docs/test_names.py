@@ -86,6 +86,7 @@ def test_every_model_and_family_has_a_row() -> None:
         assert f"| `{kind}` |" in GUIDE
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("name", ["MixtureOfPPCA", "MixtureOfFactorAnalyzers"])
 @pytest.mark.parametrize("tied", [(), ("loadings",), ("noise",), ("loadings", "noise")], ids=str)
 def test_parameters_of_the_parsimonious_mixtures(name: str, tied: tuple[str, ...]) -> None:

@@ -182,11 +182,23 @@ def test_the_same_event_is_told_once_per_component(bowl: Bowl) -> None:
     class Chatty(Bowl):
         def update(self, params: Any, stats: Any, context: Any) -> Update[Any]:
             k = context.iteration % 2
-            told = (Event("floor", "low", context.iteration, k), Event("reseed", "moved", 0, 0))
+            told = (Event("drop", "gone", context.iteration, k), Event("reseed", "moved", 0, 0))
             return Update(super().update(params, stats, context).params, told)
 
     model = Chatty(bowl.curvature, bowl.damping, bowl.start)
     done = climb(_task(model), Climb(model.start), Rules(0.0, 6))
-    floors = [(e.component, e.iteration) for e in done.events if e.kind == "floor"]
-    assert floors == [(1, 1), (0, 2)]
+    drops = [(e.component, e.iteration) for e in done.events if e.kind == "drop"]
+    assert drops == [(1, 1), (0, 2)]
     assert sum(e.kind == "reseed" for e in done.events) == 6
+
+
+def test_a_floor_that_was_left_again_is_not_told(bowl: Bowl) -> None:
+    class Rising(Bowl):
+        def update(self, params: Any, stats: Any, context: Any) -> Update[Any]:
+            low = (Event("floor", "low", context.iteration, 1),)
+            early = (Event("floor", "low", context.iteration, 0),) if context.iteration < 3 else ()
+            return Update(super().update(params, stats, context).params, low + early)
+
+    model = Rising(bowl.curvature, bowl.damping, bowl.start)
+    done = climb(_task(model), Climb(model.start), Rules(0.0, 6))
+    assert [(e.component, e.iteration) for e in done.events] == [(1, 1)]

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import poisson
 from sklearn.mixture import GaussianMixture as TheirMixture
 from sklearn.neighbors import KernelDensity
 
 import mixfold
+from mixfold.families.exponential.large_counts import poisson_quantile
 from mixfold.families.gaussian import DiagonalMetric
 from mixfold.math import free_codes
 from mixfold.math.free_codes import solve_softmax_residuals
@@ -277,3 +279,109 @@ def test_a_task_that_is_no_word_is_refused() -> None:
 def test_a_label_of_novel_rows_is_one_label() -> None:
     with pytest.raises(ValueError, match="novelty_label must be one label"):
         mixfold.MixtureClassifier(novelty=0.05, novelty_label=()).fit(X, Y)
+
+
+@pytest.mark.parametrize("size", [1e25, 1e-30])
+@pytest.mark.parametrize(
+    ("name", "attribute"),
+    [
+        ("GaussianMixture", "covariances_"),
+        ("BayesianGaussianMixture", "precisions_"),
+        ("PPCA", "explained_variance_"),
+        ("FactorAnalysis", "noise_variance_"),
+        ("MixtureOfFactorAnalyzers", "noise_variance_"),
+        ("KernelPCA", "noise_variance_"),
+    ],
+)
+def test_variances_of_rows_of_float32_are_published(name: str, attribute: str, size: float) -> None:
+    estimator = getattr(mixfold, name)(random_state=0)
+    found = np.asarray(getattr(estimator.fit((X * size).astype(np.float32)), attribute))
+    assert np.isfinite(found).all()
+    assert np.abs(found).max() > 0
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical"])
+@pytest.mark.parametrize("batch_size", [1, 20])
+def test_a_prior_is_learned_from_a_column_that_does_not_vary(
+    covariance_type: str, batch_size: int
+) -> None:
+    rows = X.copy()
+    rows[:, 1:] = 2.0
+    model = mixfold.BayesianGaussianMixture(
+        3, covariance_type=covariance_type, batch_size=batch_size, learn_prior=True, max_iter=60,
+        random_state=0,
+    )  # fmt: skip
+    assert np.isfinite(model.fit(rows).score(rows))
+
+
+def test_leading_axes_of_rows_whose_squares_are_near_the_end_of_the_range() -> None:
+    wide = mixfold.PPCA(2, solver="randomized", random_state=0)
+    scaled = wide.fit(X * 2.0**330).explained_variance_
+    plain = wide.fit(X).explained_variance_
+    np.testing.assert_allclose(scaled / 2.0**660, plain, rtol=1e-9)
+
+
+def test_fewer_rows_than_components_when_one_is_lost() -> None:
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        rows = rng.normal(size=(3, 6))
+        rows[1] = np.nan
+        weight = rng.random(3)
+        for name in ("MixtureOfPPCA", "MixtureOfFactorAnalyzers"):
+            model = getattr(mixfold, name)(3, 1, max_iter=8, random_state=0)
+            model.fit(rows, sample_weight=weight)
+            assert model.weights_.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("name", ["MORP", "KernelCCA", "KernelPCA"])
+def test_a_kernel_model_does_not_change_with_the_rows_it_was_fitted_to(name: str) -> None:
+    rows = X.copy()
+    model = getattr(mixfold, name)(2, kernel="rbf", random_state=0).fit(rows, Y)
+    before = model.transform(X)
+    rows[:] = 0.0
+    np.testing.assert_array_equal(model.transform(X), before)
+
+
+def test_quantiles_of_large_counts() -> None:
+    uniforms = np.linspace(0.001, 0.999, 300)
+    means = np.full(300, 3e6)
+    found = poisson_quantile(uniforms, means)
+    assert np.abs(found - poisson.ppf(uniforms, means)).max() <= 1
+    assert (np.diff(poisson_quantile(uniforms, np.full(300, 1e25))) > 0).all()
+
+
+def test_weights_of_a_machine_that_diverged_are_refused() -> None:
+    bits = (X > 0).astype(float)
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(ValueError, match=r"training has diverged.*lower learning_rate"),
+    ):
+        mixfold.RBM(4, visible="gaussian", l2=1e30, batch_size=1, random_state=0).fit(bits)
+
+
+def test_labels_of_novel_rows_may_be_of_another_kind() -> None:
+    dates = np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]")[Y]
+    for y in (dates, Y, Y.astype(str)):
+        for label in (-1, "new", 0.5):
+            model = mixfold.MixtureClassifier(novelty=0.05, novelty_label=label, random_state=0)
+            assert 0 <= model.fit(X, y).score(X, y) <= 1
+
+
+def test_oddness_with_a_column_that_follows_from_others() -> None:
+    rows = np.column_stack([X, X[:, 0]])
+    model = mixfold.GaussianMixture(1, reg_covar=0.0, random_state=0).fit(rows)
+    odd = model.oddness(rows)
+    assert ((odd >= 0) & (odd <= 1)).all()
+
+
+def test_distances_of_rows_of_float32_to_far_centres() -> None:
+    rows = X.copy()
+    rows[::2] *= 1e80
+    model = mixfold.KMeans(3, random_state=0).fit(rows)
+    assert np.isfinite(model.transform(X.astype(np.float32))).all()
+
+
+def test_a_bootstrap_does_not_draw_more_rows_than_there_is_memory() -> None:
+    search = mixfold.MixtureSearch(n_components=[1, 2], test=3, random_state=0)
+    with pytest.raises(ValueError, match="divide sample_weight by a constant"):
+        search.fit(X, sample_weight=np.full(40, 1e15))

@@ -168,6 +168,7 @@ def test_odds_of_far_rows_of_factor_mixtures(kind):
     check_linear_odds(model, [True, True, False])
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_odds_of_far_rows_of_a_table_with_yes_and_no():
     """The far number tells nothing, and the answers beside it still do."""
     rng = np.random.default_rng(0)

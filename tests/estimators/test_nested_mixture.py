@@ -289,6 +289,7 @@ def test_any_blocks_files_and_names(tmp_path: Path) -> None:
     assert list(NestedMixture(2).fit(frame, sample_weight="w").feature_names_in_) == list("abc")
 
 
+@pytest.mark.filterwarnings("ignore::mixfold.DegenerateWarning")  # zeros are a group
 def test_sparse_rows_and_single_precision() -> None:
     X, _ = groups(100)
     X[np.abs(X) < 1] = 0

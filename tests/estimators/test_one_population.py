@@ -57,8 +57,7 @@ def test_heavy_tails_are_told_of(columns):
     X = np.random.default_rng(3).standard_t(2, size=(1200, columns))
     found = search(X)
     assert found.best_params_["n_components"] > 1
-    (note,) = found.notes_
-    assert "heavy tails of one" in note
+    (note,) = [words for words in found.notes_ if "heavy tails of one" in words]
     freedom = float(re.findall(r"([\d.]+) degrees of freedom", note)[0])
     assert 1.6 < freedom < 2.4
 

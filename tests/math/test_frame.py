@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
+from mixfold.math import frame
 from mixfold.math.frame import Frame, frame_of, same_frame, uniform
 
 
@@ -67,3 +69,27 @@ def test_frames_are_the_same_in_origin_and_scale() -> None:
     assert same_frame(frame, Frame(np.zeros(2), np.ones(2)))
     assert not same_frame(frame, Frame(np.ones(2), np.ones(2)))
     assert not same_frame(frame, Frame(np.zeros(2), np.array([1.0, 2.0])))
+
+
+def test_the_resolution_of_a_column_is_its_smallest_step(rng: np.random.Generator) -> None:
+    tenths = rng.integers(0, 50, 200) / 10  # steps that are no binary numbers
+    two = rng.choice([0.48, 1.0], 200)
+    missing = np.where(rng.random(200) < 0.3, np.nan, rng.integers(0, 5, 200) * 7.0)
+    X = np.column_stack([tenths, two, missing, np.full(200, 3.0), np.full(200, np.nan)])
+    np.testing.assert_allclose(frame.resolution(X), [0.1, 0.52, 7, 0, 0])
+    np.testing.assert_allclose(frame.resolution(1e8 + X)[:3], [0.1, 0.52, 7], rtol=1e-6)
+    assert frame.resolution(rng.normal(size=(500, 1)))[0] < 1e-3
+
+
+def test_a_normal_for_each_value_has_the_likelihood_of_their_shares(
+    rng: np.random.Generator,
+) -> None:
+    step = 0.7
+    X = step * rng.integers(0, 4, (500, 1))
+    made = frame.with_rounding(frame.frame_of(X, np.ones(len(X))), X)
+    least = made.rounding[0] * made.scale[0] ** 2
+    assert norm.pdf(0, scale=np.sqrt(least)) == pytest.approx(1 / step)
+    X = np.round(3 * rng.normal(size=(500, 1)))
+    both = np.column_stack([X, 100 * X])
+    one = frame.uniform(frame.with_rounding(frame.frame_of(both, np.ones(len(both))), both))
+    np.testing.assert_allclose(one.rounding * one.scale**2, (1 + 1e4) / 2 / (2 * np.pi))

@@ -90,7 +90,7 @@ def test_floored_is_the_constrained_maximiser(seed: int) -> None:
     turn = np.linalg.qr(rng.normal(size=(size, size)))[0]
     S = (turn * [0.01, 0.2, 3.0]) @ turn.T  # two directions below the floor, one above
     best, touched = symmetric.raise_eigenvalues(S, floor)
-    assert touched
+    assert touched == floor
     assert np.linalg.eigvalsh(best).min() >= floor * (1 - 1e-12)
 
     row, column = np.tril_indices(size)
@@ -113,11 +113,47 @@ def test_floored_is_the_constrained_maximiser(seed: int) -> None:
 def test_floored_leaves_alone_what_is_above(rng: np.random.Generator) -> None:
     A = _matrices(rng, 1, 4)[0] + np.eye(4)
     same, touched = symmetric.raise_eigenvalues(A, 0.9)
-    assert same is A and not touched
+    assert same is A and touched == np.inf
+    same, touched = symmetric.raise_eigenvalues(A, np.full(4, 0.9))
+    assert same is A and touched == np.inf
 
 
 def test_floored_singular_and_zero() -> None:
     for S in (np.zeros((3, 3)), np.outer([1.0, 2, 3], [1.0, 2, 3])):
         raised, touched = symmetric.raise_eigenvalues(S, 1e-6)
-        assert touched
+        assert touched == pytest.approx(1e-6)
         assert symmetric.cholesky(raised) is not None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_floor_for_each_column_is_the_constrained_maximiser(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    size, floor = 3, np.array([0.5, 0.01, 2.0])
+    turn = np.linalg.qr(rng.normal(size=(size, size)))[0]
+    S = (turn * [0.001, 0.2, 3.0]) @ turn.T
+    best, _ = symmetric.raise_eigenvalues(S, floor)
+    assert np.linalg.eigvalsh(best - np.diag(floor)).min() >= -1e-12
+    row, column = np.tril_indices(size)
+
+    def loss(v: np.ndarray) -> float:  # A = diag(floor) + B B' covers all that is allowed
+        B = np.zeros((size, size))
+        B[row, column] = v
+        return -_gain(np.diag(floor) + B @ B.T, S)
+
+    found = min(
+        (minimize(loss, rng.normal(size=row.size), tol=1e-13) for _ in range(5)),
+        key=lambda r: r.fun,
+    )
+    assert _gain(best, S) == pytest.approx(-found.fun, abs=1e-5)
+    assert _gain(best, S) > _gain(S + np.diag(floor), S) + 1e-3
+    assert _gain(best, S) > _gain(symmetric.raise_eigenvalues(S, 2.0)[0], S) + 1e-3
+
+
+def test_the_variance_of_a_raised_direction_is_told() -> None:
+    # an exact line: x + y is raised, which has the variance of the sum of both roundings
+    S = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    floor = np.array([0.01, 0.03])
+    raised, variance = symmetric.raise_eigenvalues(S, floor)
+    direction = np.ones(2) / np.sqrt(2)
+    assert variance == pytest.approx(0.02, rel=0.05)
+    assert direction @ raised @ direction == pytest.approx(0.02, rel=0.05)

@@ -118,16 +118,20 @@ def test_update_is_the_family_s_and_the_mixing_s(model: Mixture) -> None:
     assert update.monotone and not update.events
 
 
-def test_a_floored_component_is_told() -> None:
+@pytest.mark.parametrize("rows, kind", [(4, "floor"), (40, "thin")])
+def test_a_floored_component_is_told(rows: int, kind: str) -> None:
     model = Mixture(2, GAUSSIAN["full"](floor=1e-3))
-    X = np.concatenate([np.zeros((20, 2)), np.random.default_rng(0).normal(size=(50, 2)) + 9])
+    X = np.concatenate([np.zeros((rows, 2)), np.random.default_rng(0).normal(size=(50, 2)) + 9])
     case = Case(model, X)
     update = case.update(case.start(), case.stats(case.start()), 4)
     (event,) = update.events
-    assert (event.kind, event.iteration) == ("floor", 4)
+    assert (event.kind, event.iteration) == (kind, 4)
     low = update.params.components.scatter[event.component]
     assert np.linalg.eigvalsh(low).max() == pytest.approx(1e-3)
-    assert f"component {event.component} reached the floor of 0.001" in event.message
+    if kind == "floor":
+        assert f"component {event.component} reached the floor of 0.001" in event.message
+    else:
+        assert f"component {event.component} has about 40 rows without spread" in event.message
     assert update.monotone  # the floor is part of the maximisation
 
 

@@ -306,6 +306,6 @@ def test_a_classifier_and_a_model_alone(seen, tmp_path: Path, rng: np.random.Gen
     model = MixtureClassifier(GaussianMixture(1), random_state=0).fit(X, y)
     with_rows = seen(file=model.report(X, y, path=tmp_path / "a.html"), viewport=NARROW)
     assert with_rows.overflow() == 0
-    assert "Are the probabilities honest?" in with_rows.page.inner_text("#classes")
+    assert "Calibration of the probabilities" in with_rows.page.inner_text("#classes")
     alone = seen(file=model.report(path=tmp_path / "b.html"))
     assert alone.page.locator("#map").count() == 0

@@ -135,10 +135,13 @@ def test_the_map_and_the_missing_entries_do_not_read_codes_as_numbers(page, mixe
     found = page(model, holes)
     assert '"names":["colour 0","colour 1","colour 2","colour 3"]' in found.text
     words = " ".join(found.words["missing"].split())
-    assert "share of hidden codes that were filled right" in words and " codes " in words
+    assert "is the share that was filled correctly" in words and " codes " in words
     # given its other columns the better of two equal codes is right in half of the cases
     recovered = float(words.split("colour")[1].split("%")[1].strip())
     assert 40 < recovered < 65
+    # the commonest code of all is right less often, and that is said beside it
+    common = float(words.split("colour")[1].split("(")[1].split("%")[0])
+    assert common == pytest.approx(100 * holes["colour"].value_counts(normalize=True).max(), abs=4)
 
 
 def test_reasons_of_codes(page, mixed, model) -> None:

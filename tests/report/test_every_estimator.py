@@ -22,5 +22,5 @@ def test_page_of_rows(name: str, page) -> None:
 def test_page_of_the_model_alone(name: str, page) -> None:
     found = page(fitted(name))
     assert found.sections[-1] == "left-out"
-    assert "No data were given" in found.words["left-out"]
+    assert "No rows were given" in found.words["left-out"]
     assert "map" not in found.sections and "settings" in found.sections

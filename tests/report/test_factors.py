@@ -37,17 +37,17 @@ def test_explained_and_kept_have_names_of_their_own(page, table) -> None:
     communality = 1 - model.noise_variance_ / variance
     factors, residuals = text_of(found, "factors"), text_of(found, "residuals")
     assert (
-        f"explain {communality.mean():.1%} of the variance of a column on average (its communality)"
+        f"explain {communality.mean():.1%} of the variance of a column on average, by"
     ) in factors
     X = table * UNITS
     kept = 1 - ((X - model.reconstruct(X)) ** 2).sum(axis=0) / ((X - X.mean(axis=0)) ** 2).sum(
         axis=0
     )
     assert f"keep {kept.mean():.1%} of the variance of a column on average (R²)" in residuals
-    assert "not what the factors explain by the parameters" in residuals
+    assert "This differs from the communality" in residuals
     for j in range(8):  # both stand side by side, each under its name
         assert f"x{j} {kept[j]:.1%} {communality[j]:.1%}" in residuals
-    assert "R² of rebuilt rows communality" in residuals
+    assert "R² of reconstruction communality" in residuals
 
 
 def test_loadings_are_correlations_of_columns_and_factors(page, table) -> None:
@@ -58,7 +58,7 @@ def test_loadings_are_correlations_of_columns_and_factors(page, table) -> None:
     for j in range(8):
         own = " ".join(f"{v:.2f}" for v in model.loadings_[j] / scale[j])
         assert f"x{j} {own}".replace("-0.00", "0.00").replace("-", "\u2212") in words
-    assert "the correlation of a column with a factor" in words
+    assert "correlations of the columns with the factors" in words
     assert "Correlations of the factors" not in words
     # by simulation: the correlation of a column with a factor of the model
     rng = np.random.default_rng(1)
@@ -75,7 +75,7 @@ def test_correlations_of_oblique_factors_are_shown(page, table) -> None:
     assert abs(correlation) > 0.2
     words = text_of(page(model, table), "factors")
     assert f"Correlations of the factors factor 1 factor 2 factor 1 1.00 {correlation:.2f}" in words
-    assert "which is no correlation and may exceed one" in words
+    assert "They are not correlations and may exceed one" in words
     common = np.diag(model.loadings_ @ model.factor_correlations_ @ model.loadings_.T)
     communality = common / (common + model.noise_variance_)
     for part in communality:
@@ -99,7 +99,7 @@ def test_units_do_not_change_the_table_of_rotated_loadings(page, table) -> None:
 def test_axes_and_factors_of_ppca(page, table) -> None:
     model = PPCA(2).fit(table)
     words = text_of(page(model, table), "factors")
-    assert f"have {model.explained_variance_ratio_.sum():.1%} of the variance" in words
+    assert f"have {model.explained_variance_ratio_.sum():.1%} of the total variance" in words
     common = (model.loadings_**2).sum()
     own = common / (common + 8 * model.noise_variance_)
-    assert f"The factors themselves explain {own:.1%}" in words
+    assert f"without it, the factors explain {own:.1%}" in words

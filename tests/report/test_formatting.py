@@ -48,7 +48,8 @@ def test_number(value: object, text: str) -> None:
 def test_words() -> None:
     assert add_sign(1.25) == "+1.2" and add_sign(-1.25) == "\u22121.2" and add_sign(0.0) == "0"
     assert count(1e6) == "1,000,000" and count(2.5) == "2.5000"
-    assert [share(v) for v in (0.123, 1e-5, 0.99999, 0.1)] == ["12.3%", "<0.1%", ">99.9%", "10%"]
+    assert [share(v) for v in (0.123, 1e-5, 0.99999, 0.1)] == ["12.3%", "<0.1%", ">99.9%", "10.0%"]
+    assert [share(v) for v in (-0.026, -1e-5, 0, 1)] == ["\u22122.6%", "0%", "0%", "100%"]
     assert plural(1, "row") == "1 row" and plural(2, "class", "classes") == "2 classes"
     assert join_words(["a"]) == "a" and join_words(["a", "b"]) == "a and b"
     assert join_words(list("abcdefgh")) == "a, b, c, d, e, f and 2 others"

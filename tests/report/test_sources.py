@@ -36,7 +36,7 @@ def test_frames_and_files(page, table: pd.DataFrame, tmp_path: Path) -> None:
     expected = body(page(model, table, "kind", **sides))
     given = page(model, table[NAMES], table["kind"], sample_weight=table["times"].to_numpy())
     assert body(given) == expected
-    assert "their weight" in given.words["head"]
+    assert "total weight" in given.words["head"]
     for name in ("t.parquet", "t.csv"):
         assert body(page(model, tmp_path / name, "kind", **sides)) == expected, name
 
@@ -75,7 +75,7 @@ def test_labels_of_other_classes(page, holed: np.ndarray) -> None:
     model = MixtureClassifier(GaussianMixture(1), random_state=0).fit(holed, y)
     found = page(model, holed, np.full(len(holed), "other"))
     assert "classes" not in found.sections
-    assert "No label that was given is a class of the model (0 and 1)" in found.words["left-out"]
+    assert "no given label is a class of the model (0 and 1)" in found.words["left-out"]
 
 
 def test_numbers_that_were_not_fitted_colour_the_map(page, mixture, holed: np.ndarray) -> None:

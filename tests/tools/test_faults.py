@@ -73,30 +73,75 @@ def test_the_command_lists_what_there_is() -> None:
     assert all((ROOT / "tools" / "faults" / f"{name}.py").exists() for name in WHAT)
 
 
+# Ten minutes of one core in all, in parts that workers of pytest-xdist can share.
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_odd_tables_and_settings(scratch: Path) -> None:
-    tally = inputs.campaign(600, 1906, list(ESTIMATORS), str(scratch / "findings.jsonl"))
+@pytest.mark.parametrize("seed", range(1906, 1912))
+def test_odd_tables_and_settings(scratch: Path, seed: int) -> None:
+    tally = inputs.campaign(1200, seed, list(ESTIMATORS), str(scratch / "findings.jsonl"))
     wrong = {kind: n for kind, n in tally.kinds.items() if kind in WRONG_INPUTS}
     assert not wrong, tally.table()
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_hostile_files(scratch: Path) -> None:
+@pytest.mark.parametrize("seed", [1906, 1907])
+def test_hostile_files(scratch: Path, seed: int) -> None:
     home = files.scratch_folder("hostile")
     files.make_files(home)
-    tally = files.campaign(500, 1906, str(scratch / "findings.jsonl"), 0, [])
+    tally = files.campaign(500, seed, str(scratch / "findings.jsonl"), 0, [])
     wrong = {kind: n for kind, n in tally.kinds.items() if kind in WRONG_FILES}
     assert not wrong, tally.table()
+
+
+def run_harness(*words: str) -> str:
+    """What a part of the harness prints; it must end well."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    done = subprocess.run(
+        [sys.executable, "-m", "tools.faults", *words],
+        capture_output=True, text=True, cwd=ROOT, env=environment,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_odd_commands(scratch: Path) -> None:
-    words = [sys.executable, "-m", "tools.faults", "commands", "--groups", "inputs,models,outputs"]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-    done = subprocess.run(words, capture_output=True, text=True, cwd=ROOT, env=environment)
-    bad = [line for line in done.stdout.splitlines() if line.startswith("BAD")]
-    assert done.returncode == 0, done.stderr[-2000:]
+    said = run_harness("commands", "--groups", "inputs,models,outputs")
+    bad = [line for line in said.splitlines() if line.startswith("BAD")]
     assert not bad, "\n".join(bad)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["BayesianGaussianMixture", "Mixture-memoised", "BernoulliMixture"],
+        ["PPCA", "SupervisedMixtureOfPPCA", "MLiT"],
+        ["LDA-online", "MatrixFactorization", "RBM"],
+    ],
+    ids=lambda names: names[0],
+)
+def test_killed_fits_end_in_the_same_bits(scratch: Path, names: list[str]) -> None:
+    said = run_harness("kills", "--kills", "3", "--only", ",".join(names)).splitlines()
+    assert len(said) == len(names)
+    assert all(" 3 kills" in line and "same bits" in line for line in said), said
+    assert not any("temporary files left" in line for line in said), said
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_kill_while_a_model_is_saved_leaves_a_whole_file(scratch: Path) -> None:
+    assert "6 kills while saving: 6 whole files" in run_harness("kills", "--saving", "--kills", "6")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_fits_on_a_cluster_that_loses_workers_have_the_same_results(scratch: Path) -> None:
+    said = run_harness("cluster", "--fits", "2", "--only", "GaussianMixture,PPCA")
+    for name in ("GaussianMixture", "PPCA"):
+        line = next(line for line in said.splitlines() if line.startswith(f"{name}:"))
+        assert ", 0 failed" in line, line
+        assert float(line.split("local fit ")[1].split(",")[0]) < 1e-6, line

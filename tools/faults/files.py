@@ -737,7 +737,7 @@ def change_array(rng: np.random.Generator, a: Any, how: Any) -> Any:
         elif how == "inf":
             out.flat[i] = np.inf
         elif how == "negative":
-            out = -out
+            out = ~out if out.dtype.kind == "b" else -out
         elif how == "zero":
             out[...] = 0
         elif how == "huge":

@@ -32,7 +32,15 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tools.faults.running import Tally, Worker, limit_memory, peak_megabytes, python, scratch_folder
+from tools.faults.running import (
+    Tally,
+    Worker,
+    is_of_the_library,
+    limit_memory,
+    peak_megabytes,
+    python,
+    scratch_folder,
+)
 from tools.faults.settings import ESTIMATORS, draw_settings
 from tools.faults.tables import draw_odd_setting, draw_oddities, labels, pick, table, weights
 
@@ -44,7 +52,6 @@ NOTED = (
     "UserWarning",
     "DataConversionWarning",
 )
-FRAMES = re.compile(r"mixfold/(?!.*faults)")
 LEARNING = ("fit", "partial_fit", "second fit", "second partial_fit")
 
 
@@ -532,7 +539,7 @@ def innermost_line() -> Any:
     frame = sys._getframe(1)
     while frame is not None:
         path = frame.f_code.co_filename
-        if "/mixfold/" in path and "faults" not in path:
+        if is_of_the_library(path):
             return f"{short(path, frame.f_lineno)}:{frame.f_code.co_name}"
         frame = frame.f_back
     return ""
@@ -548,7 +555,7 @@ def is_on_purpose(error: Any) -> Any:
     if not stack:
         return False
     last = stack[-1]
-    ours = "/mixfold/" in last.filename and "faults" not in last.filename
+    ours = is_of_the_library(last.filename)
     checks = any(
         part in last.filename for part in ("sklearn/utils", "sklearn/base.py", "sklearn/mixture")
     )
@@ -557,7 +564,7 @@ def is_on_purpose(error: Any) -> Any:
 
 
 def describe_error(error: Any) -> Any:
-    ours = [f for f in frames(error) if "/mixfold/" in f.filename and "faults" not in f.filename]
+    ours = [f for f in frames(error) if is_of_the_library(f.filename)]
     where = f"{short(ours[-1].filename, ours[-1].lineno)}:{ours[-1].name}" if ours else "outside"
     text = re.sub(r"0x[0-9a-f]+|[-+]?\d[\d.e+-]*", "#", str(error))[:80]
     return f"{type(error).__name__}: {text} @ {where}"

@@ -22,6 +22,7 @@ import numpy as np
 
 from tools.faults.running import (
     child_environment,
+    is_of_the_library,
     peak_megabytes,
     python,
     resident_megabytes,
@@ -295,7 +296,7 @@ def errstate(_: Any) -> Any:
                 stack = [
                     f
                     for f in traceback.extract_tb(error.__traceback__)
-                    if "/mixfold/" in f.filename
+                    if is_of_the_library(f.filename)
                 ]
                 bad.append(
                     (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import resource
@@ -16,6 +17,15 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]  # of the repository
+
+# Of the library that is tested. The name of a folder above it says nothing: a checkout may be
+# called anything, and may hold a virtual environment.
+PACKAGE = str(Path(importlib.util.find_spec("mixfold").origin).parent) + os.sep
+
+
+def is_of_the_library(path: str) -> bool:
+    """Whether a file, as a frame names it, is one of the library's."""
+    return path.startswith(PACKAGE)
 
 
 def scratch_folder(name: str) -> Path:

@@ -36,7 +36,7 @@ if os.environ.get("NUMBA_BOUNDSCHECK") != "1":  # numba reads it once
 import numpy as np
 
 from tools.faults.files import NUMPY, answers, build, change_array, declared_arrays, has_nan, parse
-from tools.faults.running import scratch_folder
+from tools.faults.running import is_of_the_library, scratch_folder
 
 SHAPES = (
     "fewer rows",
@@ -86,11 +86,7 @@ def variants(content: Any) -> Any:
 
 
 def place(error: Any) -> Any:
-    ours = [
-        f
-        for f in traceback.extract_tb(error.__traceback__)
-        if "/mixfold/" in f.filename and "faults" not in f.filename
-    ]
+    ours = [f for f in traceback.extract_tb(error.__traceback__) if is_of_the_library(f.filename)]
     return (
         f"{ours[-1].filename.rpartition('mixfold/')[2]}:{ours[-1].lineno}:{ours[-1].name}"
         if ours

@@ -12,8 +12,6 @@ _FLOOR = (
     "at floor: a variance would have become zero, and the likelihood says how small its floor is; "
     "such a fit cannot be the best (--allow-degenerate lets it)"
 )
-# What a difference in BIC is worth (Kass and Raftery, 1995).
-_WORTH = ((2, "hardly worth mentioning"), (6, "positive"), (10, "strong"))
 
 
 def print_search(search: Any) -> None:
@@ -76,6 +74,8 @@ def _number(value: float, digits: int = 6) -> str:
 
 
 def _words(search: Any) -> list[str]:
+    from mixfold.estimators.search.results import describe_evidence
+
     results, best = search.results_, search.best_index_
     lines = [
         f"best by {search.criterion}: {_describe_setting(results, best)}, "
@@ -84,7 +84,7 @@ def _words(search: Any) -> list[str]:
     others = [i for i in _order(search) if i != best and results["delta"][i] >= 0]
     if others:
         gap = float(results["delta"][others[0]])
-        worth = f" ({_worth(gap)} evidence)" if search.criterion == "bic" else ""
+        worth = f" ({describe_evidence(gap)} evidence)" if search.criterion == "bic" else ""
         lines.append(f"next: {_describe_setting(results, others[0])}, behind by {gap:.3g}{worth}")
     failed = [i for i, error in enumerate(results["error"]) if error]
     if failed:
@@ -102,10 +102,6 @@ def _describe_setting(results: Any, i: int) -> str:
     name, label = results["estimator"][i], results["label"][i]
     what = label if name in label else f"{name}, {label},"
     return f"{what} with {size} component{'s' * (size != 1)}"
-
-
-def _worth(gap: float) -> str:
-    return next((word for limit, word in _WORTH if gap < limit), "very strong")
 
 
 def draw_search(search: Any, path: Path) -> None:

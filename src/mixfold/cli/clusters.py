@@ -126,7 +126,7 @@ def _make_mixture(model: str | None, family: Any, settings: list[str] | None) ->
     if chosen is not None:
         if not entry.family:
             raise typer.BadParameter(
-                f"{entry.command} has components of one family; use --model mixture.",
+                f"{entry.command} has its own family; use --model mixture.",
                 param_hint="--family",
             )
         given[entry.family] = chosen

@@ -147,12 +147,15 @@ def select(
     covariance_type=full,diag --out best.mixfold --report report.html[/bold]
     """
     from mixfold import MixtureSearch
+    from mixfold.estimators.search.candidates import DEFAULT_GRID
 
     entries = find_models(model or ["gaussian-mixture"])
     check_words(file, entries)
     outputs = SearchOutputs(file, out, plot, table, report)
     outputs.check()
     grid = values_to_try(entries, settings or [], factors, family_parameter(family))
+    if not model:
+        grid = {**DEFAULT_GRID, **grid}
     estimators = {name: first_of(entry, grid) for name, entry in entries.items()}
     search = MixtureSearch(
         estimators,

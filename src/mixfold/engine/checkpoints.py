@@ -17,6 +17,7 @@ from mixfold.contracts import Pilot, record
 from mixfold.engine.executors.cluster import ClusterError
 from mixfold.engine.moves import Moving
 from mixfold.engine.state import Climb
+from mixfold.math.frame import check_frames
 
 KIND = "checkpoint"
 # errors of a fit that goes on which say nothing about the file
@@ -101,6 +102,12 @@ class Checkpoint:
         if not self.path.exists():
             return None
         tree = store.read(self.path, KIND)
+        try:
+            check_frames(tree)
+        except ValueError as error:
+            raise store.ModelFileError(
+                self.path, str(error), "delete this checkpoint, or give another path"
+            ) from None
         changed = sorted(k for k in self.settings if tree["settings"].get(k) != self.settings[k])
         if changed:
             raise ValueError(

@@ -41,12 +41,20 @@ SHORTEN, LENGTHEN, SHORTEST = 0.5, 1 / 0.7, 1e-9
 Watcher = Callable[[Climb], None]
 
 
-def climb(task: Task, state: Climb, rules: Rules, watch: Watcher | None = None) -> Climb:
+def climb(
+    task: Task,
+    state: Climb,
+    rules: Rules,
+    watch: Watcher | None = None,
+    max_passes: int | None = None,
+) -> Climb:
     """Go on from ``state`` until a rule says stop; ``best`` then holds the result.
 
-    A ``KeyboardInterrupt`` ends the climb with what it has, once there is anything.
+    After ``max_passes`` it has not ended (``reason`` is empty) and can be gone on with as it is. A
+    ``KeyboardInterrupt`` ends the climb with what it has, once there is anything.
     """
-    while not state.reason:
+    last = None if max_passes is None else state.n_passes + max_passes
+    while not state.reason and (last is None or state.n_passes < last):
         try:
             state = _pass(task, state, rules)
             if not state.reason and rules.deadline.has_passed:
@@ -147,7 +155,7 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
     state = replace(
         state,
         image=update.params,
-        events=add_step_events(state.events, update.events),
+        events=add_step_events(state.events, update.events, tentative=update.length is not None),
         points=_remember(task.model, state, stats, update.params, rules),
         **_trial(update, state, stats),
     )
@@ -196,7 +204,7 @@ def _take_back(task: Task, state: Climb) -> Climb:
         state,
         params=update.params,
         image=update.params,
-        events=add_step_events(state.events, update.events),
+        events=add_step_events(state.events, update.events, tentative=True),
         points=(),
         **_trial(update, state, state.stats),
     )

@@ -22,10 +22,16 @@ from mixfold.engine.progress import Progress
 from mixfold.engine.sources import open_source
 from mixfold.engine.state import Climb, Rules, Task, add_events, resume_climb
 
-# steps that each candidate start is given on the pilot before they are compared
-CANDIDATE_STEPS = 8
-# and what the chosen one may have there before it meets all rows
-PILOT_STEPS = 40
+# Candidate starts race on the pilot: so many steps, after which so many go on
+RACE = ((5, 6), (8, 3), (16, 3))
+# Climbs whose objectives differ by less, per unit of weight, have met; so many of them, above all
+# others, decide the race
+SAME, DECIDED = 1e-7, 3
+# what the best one may have there before it meets all rows, or if it has met them already; how many
+# are tried if it has spikes
+PILOT_STEPS, WHOLE_STEPS, SETTLED = 40, 200, 8
+# how often its components are rearranged, the steps of a trial, and what it has to gain per weight
+REARRANGED, TRIAL_STEPS, BETTER = 3, 16, 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +217,7 @@ def _start(job: _Job, restart: int) -> Climb:
 
 
 def choose_start(task: Task, plan: Plan, rules: Rules, restart: int) -> Climb:
-    """Several starts, each climbed a few steps on the pilot; the best of them.
+    """Several starts that race on the pilot; the best of them, after some steps of its own there.
 
     A start whose components hit the variance floor is taken only if all do: a spike on a few rows
     has a high likelihood and no meaning.
@@ -225,33 +231,109 @@ def choose_start(task: Task, plan: Plan, rules: Rules, restart: int) -> Climb:
     source = open_source(block.X, weight=block.weight, y=block.y)
     small = replace(task, source=source, memory=open_memory(task.model, source, task.executor))
     rules = replace(rules, batch_size=None, online=None)
-    few = replace(rules, max_iter=CANDIDATE_STEPS)
     climbs = [
-        _raise_if_interrupted(
-            climb(small, Climb(task.model.initialise(task.pilot, rng, attempt)), few)
-        )
+        Climb(task.model.initialise(task.pilot, rng, attempt))
         for attempt in range(first, first + plan.n_candidates)
     ]
-    chosen = max(climbs, key=lambda c: (not _has_spikes(c), c.objective))
-    if task.pilot.total_rows > 4 * block.n_rows:
-        more = replace(rules, max_iter=PILOT_STEPS, tol=max(rules.tol, 1e-4))
-        begun = Climb(chosen.best, events=chosen.events, length=chosen.length)
-        chosen = _raise_if_interrupted(climb(small, begun, more))
+    chosen = _settle(small, _race(small, climbs, rules), rules)
+    chosen = _rearrange(small, chosen, rules, rng)
     # what was dropped on the way stays dropped; floors and falls will show again
     dropped = tuple(e for e in chosen.events if e.kind == "drop")
     return Climb(chosen.best, events=dropped, length=chosen.length)
 
 
-def _has_spikes(climb: Climb) -> bool:
-    """Whether a component was floored, moved or dropped, and not merely left to an outlier."""
-    return any(event.kind != "outlier" for event in climb.events)
+def _race(task: Task, climbs: list[Climb], rules: Rules) -> list[Climb]:
+    """Several climbs, best first: all make a few steps, the best of them some more, and so on.
+
+    Those that were left behind come after the others."""
+    behind: list[Climb] = []
+    for passes, survivors in RACE:
+        climbs = [_follow(task, c, rules, passes) for c in climbs]
+        groups = _group_equal(climbs)
+        best = [group[0] for group in groups]
+        best, behind = best[:survivors], best[survivors:] + behind
+        if len(best) == 1 or len(groups[0]) >= DECIDED:
+            break
+        climbs = [c for c in climbs if any(c is b for b in best)]
+    return best + behind
 
 
-def _raise_if_interrupted(done: Climb) -> Climb:
-    """A Ctrl-C among the candidates is meant for the fit."""
-    if done.reason == "interrupted":
+def _group_equal(climbs: list[Climb]) -> list[list[Climb]]:
+    """The climbs by their objective, best first and those with spikes last, in groups of those
+    that have met, with equal objectives. In a group the order is that of the starts, so that
+    rounding does not choose between them."""
+    order = sorted(
+        range(len(climbs)),
+        key=lambda i: (not _has_spikes(climbs[i]), climbs[i].objective),
+        reverse=True,
+    )
+    groups: list[list[int]] = []
+    for i in order:
+        if not groups or not _have_met(climbs[groups[-1][0]], climbs[i]):
+            groups.append([])
+        groups[-1].append(i)
+    return [[climbs[i] for i in sorted(group)] for group in groups]
+
+
+def _have_met(one: Climb, other: Climb) -> bool:
+    near = abs(one.objective - other.objective) <= SAME * one.weight
+    return near and _has_spikes(one) == _has_spikes(other)
+
+
+def _settle(task: Task, ranked: list[Climb], rules: Rules) -> Climb:
+    """The first climb that goes on without ending in a spike, or the best of some.
+
+    It goes on for a while, or to its end where the pilot has all rows: a climb that seems to have
+    ended may still find its way to a spike."""
+    assert task.pilot is not None
+    steps = PILOT_STEPS
+    if task.pilot.block.n_rows == task.pilot.total_rows:
+        steps = WHOLE_STEPS
+    else:
+        rules = replace(rules, tol=max(rules.tol, 1e-4))
+    tried: list[Climb] = []
+    for one in ranked[:SETTLED]:
+        tried.append(_follow(task, one, rules, steps))
+        if not _has_spikes(tried[-1]):
+            return tried[-1]
+    return _group_equal(tried)[0][0]
+
+
+def _rearrange(task: Task, chosen: Climb, rules: Rules, rng: np.random.Generator) -> Climb:
+    """A climb, or a better one that begins with its components merged and split."""
+    propose = getattr(task.model, "rearrangements", None)
+    if propose is None or task.pilot is None:
+        return chosen
+    for _ in range(REARRANGED):
+        trials = (
+            _follow(task, Climb(params), rules, TRIAL_STEPS)
+            for params in propose(chosen.best, task.pilot, rng)
+        )
+        better = next((t for t in trials if _is_better(t, chosen)), None)
+        if better is None:
+            break
+        chosen = _settle(task, [better], rules)
+    return chosen
+
+
+def _is_better(one: Climb, other: Climb) -> bool:
+    if _has_spikes(one) != _has_spikes(other):
+        return _has_spikes(other)
+    return one.objective > other.objective + BETTER * one.weight
+
+
+def _follow(task: Task, state: Climb, rules: Rules, passes: int) -> Climb:
+    """The climb after some more passes, whatever max_iter says of those over all rows."""
+    done = climb(task, state, replace(rules, max_iter=10**9), max_passes=passes)
+    if done.reason == "interrupted":  # a Ctrl-C among the candidates is meant for the fit
         raise KeyboardInterrupt
     return done
+
+
+def _has_spikes(climb: Climb) -> bool:
+    """Whether a component was floored, moved or dropped, and not merely left to an outlier or to
+    many rows without spread."""
+    return any(event.kind not in ("outlier", "thin") for event in climb.events)
 
 
 def _result(best: Climb, pilot: Pilot) -> Fit:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from mixfold.engine.executors.row_memory import PassMemory
     from mixfold.engine.online import Online
 
+# events that are true of a component at a step, and need not be at the next
+PASSING = ("floor", "thin")
 # plain steps before the first extrapolation: far from an optimum EM is hard to beat
 WARM_UP = 5
 
@@ -137,11 +139,20 @@ def add_events(events: tuple[Event, ...], fresh: tuple[Event, ...]) -> tuple[Eve
     return events + tuple(e for e in fresh if (e.kind, e.component) not in known)
 
 
-def add_step_events(events: tuple[Event, ...], fresh: tuple[Event, ...]) -> tuple[Event, ...]:
-    """The same after an M step, which also tells what is no longer so: a component that held a row
-    far away may hold others by now. Such events come first: they explain others."""
-    now = tuple(e for e in fresh if e.kind == "outlier")
-    return now + add_events(
-        tuple(e for e in events if e.kind != "outlier"),
+def add_step_events(
+    events: tuple[Event, ...], fresh: tuple[Event, ...], tentative: bool = False
+) -> tuple[Event, ...]:
+    """The same after an M step, which also tells what is no longer so: a component may have left
+    its floor, or hold others than the row far away. A tentative step may be too short to tell.
+
+    Rows far away come first: they explain other events.
+    """
+    now = {(e.kind, e.component) for e in fresh}
+    kept = tuple(
+        e for e in events if e.kind not in PASSING or tentative or (e.kind, e.component) in now
+    )
+    outliers = tuple(e for e in fresh if e.kind == "outlier")
+    return outliers + add_events(
+        tuple(e for e in kept if e.kind != "outlier"),
         tuple(e for e in fresh if e.kind != "outlier"),
     )

@@ -68,8 +68,10 @@ class AxisGaussian(GaussianFamily):
         total = self.gather(moments.count)
         known = total > 0
         pooled = self.gather(squares) / np.where(known, total, 1.0)
-        scatter = np.where(known, np.maximum(pooled, self.floor), previous.scatter)
-        touched = self.spread(known & (pooled < self.floor), seen.shape)
+        floor = self.floors(previous.frame)
+        scatter = np.where(known, np.maximum(pooled, floor), previous.scatter)
+        held = known & (pooled < floor) & self.is_spike(floor, previous.frame)
+        touched = self.spread(held, seen.shape)
         means = np.where(seen, moments.origin + deviation, previous.means)
         return GaussianParams(previous.frame, means, scatter), np.asarray(touched.any(axis=1))
 
@@ -93,8 +95,11 @@ class AxisGaussian(GaussianFamily):
         return GaussianParams(
             params.frame,
             vector[:split].reshape(params.means.shape),
-            np.maximum(np.exp(np.clip(vector[split:], -LOG_LIMIT, LOG_LIMIT)), self.floor).reshape(
-                params.scatter.shape
+            np.maximum(
+                np.exp(np.clip(vector[split:], -LOG_LIMIT, LOG_LIMIT)).reshape(
+                    params.scatter.shape
+                ),
+                self.floors(params.frame),
             ),
         )
 
@@ -105,7 +110,7 @@ class AxisGaussian(GaussianFamily):
         squares = moments.second - shift * (2 * moments.first - moments.count * shift)
         by_scatter = self.gather(0.5 * (squares / variances - moments.count))
         # a variance that is held at the floor has nowhere to go
-        held = (params.scatter <= self.floor * (1 + 1e-9)) & (by_scatter < 0)
+        held = (params.scatter <= self.floors(params.frame) * (1 + 1e-9)) & (by_scatter < 0)
         gradient = first / variances, np.where(held, 0.0, by_scatter)
         curvature = moments.count / variances, self.gather(0.5 * moments.count)
         return flat(*gradient), DiagonalMetric(flat(*curvature))

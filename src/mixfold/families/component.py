@@ -154,6 +154,11 @@ class ComponentFamily(ABC):
             "relative to the data (duplicated rows, too few rows, or collinear columns)"
         )
 
+    def has_few_rows(self, params: Any, counts: Array, n_rows: float) -> Array:
+        """Which components (K,), with ``counts`` of ``n_rows`` rows, may be at the floor because
+        some rows happen to lie so that they have no spread. By default any."""
+        return np.ones(len(counts), bool)
+
     def bulk(self, X: Array, weight: Array) -> Frame:
         """Where most rows of a sample are: what tells components that rows far away have taken.
 

@@ -42,11 +42,12 @@ class FullGaussian(DenseGaussian):
             unpack(moments.second, size) / np.where(alive, moments.count[:, 0], 1)[:, None, None]
         )
         scatter -= deviation[:, :, None] * deviation[:, None, :]
-        touched = np.zeros(len(scatter), bool)
+        raised, floor = np.full(len(scatter), np.inf), self.floors(previous.frame)
         for k in np.flatnonzero(alive):
-            scatter[k], touched[k] = raise_eigenvalues(scatter[k], self.floor)
+            scatter[k], raised[k] = raise_eigenvalues(scatter[k], floor)
         means = np.where(seen, moments.origin + deviation, previous.means)
         scatter = np.where(alive[:, None, None], scatter, previous.scatter)
+        touched = self.is_spike(raised, previous.frame)
         return GaussianParams(previous.frame, means, scatter), touched
 
     def covariances(self, params: GaussianParams) -> Array:
@@ -70,12 +71,11 @@ class FullGaussian(DenseGaussian):
     def from_coordinates(self, params: GaussianParams, vector: Array) -> GaussianParams:
         split, size = params.means.size, params.n_features
         factors = vector[split:].reshape(params.n_components, -1)
+        floor = self.floors(params.frame)
         return GaussianParams(
             params.frame,
             vector[:split].reshape(params.means.shape),
-            np.stack(
-                [raise_eigenvalues(c, self.floor)[0] for c in from_log_cholesky(factors, size)]
-            ),
+            np.stack([raise_eigenvalues(c, floor)[0] for c in from_log_cholesky(factors, size)]),
         )
 
     def derivatives(self, params: GaussianParams, moments: Moments) -> tuple[Array, DenseMetric]:

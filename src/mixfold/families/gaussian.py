@@ -6,14 +6,15 @@ Everything is in the coordinates of a ``Frame`` until it is published.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from mixfold.contracts import Array, Stats, constant, record
 from mixfold.families.component import EVERYWHERE, ComponentFamily, Trust
-from mixfold.math.frame import Frame
+from mixfold.math.chance_slabs import rows_of_chance
+from mixfold.math.frame import Frame, with_rounding
 
 # a score that sums terms of this size in float64 has about 1e-10 left of absolute error
 AMPLIFICATION_LIMIT = 1e6
@@ -24,6 +25,9 @@ AMPLIFICATION_LIMIT_32 = 1e3
 FAR_TERMS, FAR_TERMS_32 = 1e9, 1e5
 # and of squared distances, in units of that of a typical row, up to which it never is
 NEAR = 100.0
+# A variance at the least of a column recorded in steps makes no spike if it is at least this part
+# of the variance of the data: densities are then at most twenty times as high as those of the data
+SPIKE = 0.05**2
 
 
 @record
@@ -74,9 +78,32 @@ class DiagonalMetric:
 
 @dataclass(frozen=True)
 class GaussianFamily(ComponentFamily):
-    """A family of Gaussian components that is said by means and covariances."""
+    """A family of Gaussian components that is said by means and covariances.
+
+    Parameters
+    ----------
+    rounded : bool
+        No variance is smaller than a column recorded in steps (years, yes or no) can tell, either:
+        see ``with_rounding``.
+    """
+
+    rounded: bool = field(default=False, kw_only=True)
 
     matrix: ClassVar[bool]  # whether a covariance is a matrix rather than variances
+
+    def frame(self, X: Array, weight: Array, spread: Array | None = None) -> Frame:
+        frame = super().frame(X, weight, spread)
+        return with_rounding(frame, X) if self.rounded else frame
+
+    def floors(self, frame: Frame) -> Any:
+        """The smallest variance, one for all columns or (D,)."""
+        if frame.rounding is None:
+            return self.floor
+        return np.maximum(self.floor, frame.rounding)
+
+    def is_spike(self, variance: Any, frame: Frame) -> Any:
+        """Whether a variance that is held at the floor makes densities that say how low that is."""
+        return variance < (np.inf if frame.rounding is None else max(SPIKE, self.floor))
 
     @abstractmethod
     def covariances(self, params: GaussianParams) -> Array:
@@ -85,6 +112,15 @@ class GaussianFamily(ComponentFamily):
     @abstractmethod
     def from_covariances(self, frame: Frame, means: Array, covariances: Array) -> GaussianParams:
         """The inverse of publishing: data coordinates to frame coordinates."""
+
+    def has_few_rows(self, params: GaussianParams, counts: Array, n_rows: float) -> Array:
+        rows = counts if self._keeps_apart else np.full_like(counts, counts.sum())
+        return np.asarray(rows <= rows_of_chance(n_rows, params.n_features, self.floor))
+
+    @property
+    def _keeps_apart(self) -> bool:
+        """Whether each component has a covariance of its own."""
+        return self.scatter_shape(7, 3)[:1] == (7,)
 
     def describe(self, params: GaussianParams) -> dict[str, Any]:
         return {**super().describe(params), "covariances": self.covariances(params)}

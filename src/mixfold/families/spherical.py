@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.families.axis_aligned import AxisGaussian
 from mixfold.families.gaussian import GaussianParams
-from mixfold.math.frame import Frame, frame_of, uniform
+from mixfold.math.frame import Frame, frame_of, uniform, with_rounding
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,13 @@ class SphericalGaussian(AxisGaussian):
     name: ClassVar[str] = "spherical"
 
     def frame(self, X: Array, weight: Array, spread: Array | None = None) -> Frame:
-        return uniform(frame_of(X, weight, robust=True))
+        frame = frame_of(X, weight, robust=True)
+        return uniform(with_rounding(frame, X) if self.rounded else frame)
+
+    def floors(self, frame: Frame) -> Any:
+        if frame.rounding is None:
+            return self.floor
+        return max(self.floor, float(frame.rounding[0]))  # one for all: the frame is uniform
 
     def spread(self, scatter: Array, shape: tuple[int, int]) -> Array:
         return np.broadcast_to(scatter[:, None], shape)

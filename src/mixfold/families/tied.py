@@ -51,10 +51,10 @@ class TiedGaussian(DenseGaussian):
         count = moments.count[:, 0]
         scatter = unpack(moments.second, previous.n_features)
         scatter = (scatter - (deviation.T * count) @ deviation) / count.sum()
-        scatter, touched = raise_eigenvalues(scatter, self.floor)
+        scatter, raised = raise_eigenvalues(scatter, self.floors(previous.frame))
         means = np.where(seen, moments.origin + deviation, previous.means)
         params = GaussianParams(previous.frame, means, scatter)
-        return params, np.full(len(means), touched)
+        return params, np.full(len(means), self.is_spike(raised, previous.frame))
 
     def covariances(self, params: GaussianParams) -> Array:
         scale = params.frame.scale
@@ -77,7 +77,8 @@ class TiedGaussian(DenseGaussian):
     def from_coordinates(self, params: GaussianParams, vector: Array) -> GaussianParams:
         split, size = params.means.size, params.n_features
         means = vector[:split].reshape(params.means.shape)
-        scatter, _ = raise_eigenvalues(from_log_cholesky(vector[split:], size), self.floor)
+        floor = self.floors(params.frame)
+        scatter, _ = raise_eigenvalues(from_log_cholesky(vector[split:], size), floor)
         return GaussianParams(params.frame, means, scatter)
 
     def derivatives(self, params: GaussianParams, moments: Moments) -> tuple[Array, DenseMetric]:

@@ -15,6 +15,8 @@ the scores are -2 u.c_k + seen.c_k^2.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from mixfold.contracts import Array, Block
@@ -223,7 +225,13 @@ def nearest(block: Block, centres: Centres) -> tuple[Array, Array]:
     """Index (int32) of and squared distance to the nearest centre, of each row of a dense block."""
     labels, distances = np.empty(block.n_rows, np.int32), np.empty(block.n_rows)
     _run(block, centres, labels, distances)
+    if not np.isfinite(distances).all() and block.X.dtype != np.float64:  # too far for float32
+        _run(_in_double(block), centres, labels, distances)
     return labels, distances
+
+
+def _in_double(block: Block) -> Block:
+    return replace(block, X=block.X.astype(np.float64))
 
 
 def squared_distances(block: Block, centres: Centres) -> Array:
@@ -234,4 +242,6 @@ def squared_distances(block: Block, centres: Centres) -> Array:
         block.X, centres.frame.origin, 1.0 / centres.frame.scale, centres.points, centres.norms,
         theta, bias, _tile(len(out.T)), out,
     )  # fmt: skip
+    if not np.isfinite(out).all() and block.X.dtype != np.float64:  # too far for float32
+        return squared_distances(_in_double(block), centres)
     return out

@@ -12,6 +12,8 @@ from mixfold.contracts import Array, Block
 from mixfold.math.frame import Frame
 
 _NO_WEIGHT = np.empty(0)
+# Squared lengths of centres up to which scores are made in float32 for rows of float32.
+_LARGEST_NORM = 1e30
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,8 @@ class Centres:
         return {}
 
     def _scoring(self, dtype: np.dtype[Any], complete: bool) -> tuple[Array, Array]:
+        if self.norms.max(initial=0.0) > _LARGEST_NORM:
+            dtype = np.dtype(np.float64)
         if complete:
             return (-2 * self.points).astype(dtype), self.norms.astype(dtype)
         theta = np.concatenate([-2 * self.points, self.points**2], axis=1)

@@ -92,7 +92,8 @@ def _halve_bad_steps(
     slack = 1e-12 * (1.0 + np.abs(before))
     size = np.ones(len(w))
     for _ in range(_HALVINGS):
-        worse = _value(logits, K, labels, scale, w + size[:, None] * step) > before + slack
+        after = _value(logits, K, labels, scale, w + size[:, None] * step)
+        worse = ~(after <= before + slack)  # also where it is NaN
         if not worse.any():
             break
         size[worse] *= 0.5
@@ -100,8 +101,9 @@ def _halve_bad_steps(
 
 
 def _value(logits: Array, K: Array, labels: Array, scale: float, w: Array) -> Array:
-    moved = w @ K
-    total, _ = normalise(logits + moved)
-    at = np.arange(len(w))
-    chosen = (logits + moved)[at, labels]
-    return np.asarray(0.5 / scale * (w * moved).sum(axis=1) + total - chosen)
+    with np.errstate(over="ignore", invalid="ignore"):  # a step that is too long has no value
+        moved = w @ K
+        total, _ = normalise(logits + moved)
+        at = np.arange(len(w))
+        chosen = (logits + moved)[at, labels]
+        return np.asarray(0.5 / scale * (w * moved).sum(axis=1) + total - chosen)

@@ -66,6 +66,8 @@ class RbfKernel:
     def block(self, A: Any, B: Any) -> Array:
         A, B = _about(A, self.origin), _about(B, self.origin)
         G = _products(A, B)
+        if G.dtype != A.dtype:  # of entries that are too large for float32
+            A, B = A.astype(G.dtype), B.astype(G.dtype)
         G *= 2 * self.gamma
         G -= self.gamma * _squares(A)[:, None]
         G -= self.gamma * _squares(B)
@@ -179,7 +181,8 @@ class CallableKernel(_Anywhere):
 
 
 def _products(A: Any, B: Any) -> Array:
-    """A B', always dense and always new."""
+    """A B', always dense and always new; in double precision where single would overflow."""
+    A, B = _in_range(A), _in_range(B)
     G = A @ B.T
     return np.asarray(G.toarray() if sparse.issparse(G) else G)
 
@@ -191,7 +194,16 @@ def _short(A: Any) -> Any:
     return sparse.csr_array(parts, shape=A.shape)
 
 
+def _in_range(A: Any) -> Any:
+    """Rows of which products can be added up: in float32 entries beyond 1e15 become float64."""
+    values = A.data if sparse.issparse(A) else A
+    if values.dtype.itemsize >= 8 or not values.size:
+        return A
+    return A if max(values.max(), -values.min()) < 1e15 else A.astype(np.float64)
+
+
 def _squares(A: Any) -> Array:
+    A = _in_range(A)
     if sparse.issparse(A):
         return np.asarray(A.multiply(A).sum(axis=1)).ravel()
     return np.asarray(np.einsum("ij,ij->i", A, A))

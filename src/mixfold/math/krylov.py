@@ -28,6 +28,8 @@ _ROUNDING = 1e-14
 _BASIS_BYTES, _LEAST_BLOCKS = 2**29, 4
 # Columns by which the basis grows before its best vectors are looked at again.
 _LOOK = 32
+# Powers of two from which on the squares of products may leave the range of floats.
+_FAR = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +108,15 @@ def leading_eigenpairs(
     widest = max(_LEAST_BLOCKS * kept, min(drawn * max_passes + kept, _BASIS_BYTES // (8 * size)))
     search = _Search(size, widest)
     block = _first_block(size, drawn, rng, start)
-    passes, looked, converged, stopped = 0, 0, False, False
+    passes, looked, converged, stopped, unit = 0, 0, False, False, 1.0
     while not (converged or stopped) and passes < max_passes:
         if search.width + block.shape[1] > widest:
             search.contract(kept)
             looked = 0
-        fresh, coupling = search.extend(block, apply(block))
+        product = apply(block)
+        if passes == 0:
+            unit = _unit(product)
+        fresh, coupling = search.extend(block, product / unit)
         block, passes, ended = fresh, passes + 1, fresh.shape[1] == 0
         final = ended or passes == max_passes
         if not final and search.width < max(k, looked + _LOOK):
@@ -128,7 +133,13 @@ def leading_eigenpairs(
             converged = block.shape[1] == 0
         if watch is not None and not stopped:
             stopped = watch(passes, _worst(residuals, values))
-    return Eigenpairs(np.maximum(values, 0.0), search.V @ weights, passes, converged)
+    return Eigenpairs(np.maximum(values, 0.0) * unit, search.V @ weights, passes, converged)
+
+
+def _unit(product: Array) -> float:
+    """A power of two by which products are divided, so that their squares stay in range."""
+    _, exponent = np.frexp(np.abs(product).max(initial=0.0))
+    return 1.0 if abs(exponent) < _FAR else float(np.ldexp(1.0, int(exponent)))
 
 
 def _worst(residuals: Array, values: Array) -> float:

@@ -72,6 +72,20 @@ def lloyd(
     return assigned, centres
 
 
+def fill_by_cluster(U: Array, resp: Array) -> Array:
+    """Points whose missing entries are the mean of their own cluster rather than of all rows.
+
+    ``resp`` (n, K) are weighted responsibilities; a cluster without the entry has its mean at 0.
+    """
+    missing = np.isnan(U)
+    if not missing.any():
+        return U
+    filled = np.where(missing, 0.0, U)
+    centres = (resp.T @ filled) / np.maximum(resp.T @ ~missing, 1e-300)
+    filled[missing] = (resp @ centres / resp.sum(axis=1, keepdims=True))[missing]
+    return filled
+
+
 def distinct(X: Array, weight: Array, labels: Array | None) -> tuple[Array, Array, Array | None]:
     """Rows without repetition, sorted by their values, with their weights added.
 

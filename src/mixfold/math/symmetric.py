@@ -44,21 +44,40 @@ def cholesky(matrix: Array) -> Array | None:
     return np.asarray(factor)
 
 
-def raise_eigenvalues(matrix: Array, floor: float) -> tuple[Array, bool]:
-    """The matrix with its eigenvalues raised to ``floor`` where they are less, and whether any was.
+def raise_eigenvalues(matrix: Array, floor: float | Array) -> tuple[Array, float]:
+    """The matrix with its eigenvalues raised to ``floor`` where they are less, and the least
+    variance of a direction that was raised (infinity if none was).
 
     This is the maximiser of -ln|A| - tr(A^-1 S) over A >= floor * I, so a floored M step never
-    lowers the likelihood. Adding ``floor * I`` instead would not be an M step.
+    lowers the likelihood. Adding ``floor * I`` instead would not be an M step. An array (D,) is a
+    floor for each column, A >= diag(floor): eigenvalues are raised where it is the identity.
     """
+    if np.ndim(floor) == 0:
+        return _raise_to(matrix, float(floor))
+    if cholesky(matrix - np.diag(floor)) is not None:
+        return matrix, np.inf
+    unit = np.sqrt(floor)
+    values, vectors = np.linalg.eigh(matrix / unit[:, None] / unit)
+    least = max(1.0, 1e-13 * len(values) * values[-1])
+    low = values < least
+    if not low.any():
+        return matrix, np.inf
+    raised = (vectors * np.maximum(values, least)) @ vectors.T * unit[:, None] * unit
+    # of the variable v' D^-1/2 x, whose variance was raised, per unit of length
+    lengths = ((vectors[:, low] / unit[:, None]) ** 2).sum(axis=0)
+    return np.asarray((raised + raised.T) / 2), float(least / lengths.max())
+
+
+def _raise_to(matrix: Array, floor: float) -> tuple[Array, float]:
     if cholesky(matrix - floor * np.eye(len(matrix))) is not None:
-        return matrix, False
+        return matrix, np.inf
     values, vectors = np.linalg.eigh(matrix)
     # below this a factorisation of the result would fail by rounding
     least = max(floor, 1e-13 * len(values) * values[-1])
     if values[0] >= least:
-        return matrix, False
+        return matrix, np.inf
     raised = np.maximum(values, least)
-    return np.asarray((vectors * raised) @ vectors.T), True
+    return np.asarray((vectors * raised) @ vectors.T), least
 
 
 def inverse_factor(factor: Array) -> Array:
@@ -111,6 +130,17 @@ def _lower_inverses(factors: Array) -> Array:
 def log_determinants(factors: Array) -> Array:
     """log|L L'| of lower factors (K, D, D)."""
     return np.asarray(2.0 * np.log(np.diagonal(factors, axis1=-2, axis2=-1)).sum(axis=-1))
+
+
+def roots_of(covariances: Array) -> Array:
+    """R with R R' = covariance, (..., d, d); also of matrices that are singular up to rounding."""
+    try:
+        return np.asarray(np.linalg.cholesky(covariances))
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(covariances)
+        info = np.finfo(float)
+        least = np.maximum(info.eps * values[..., -1:], info.tiny)
+        return np.asarray(vectors * np.sqrt(np.maximum(values, least))[..., None, :])
 
 
 def log_cholesky(factors: Array) -> Array:

@@ -95,9 +95,9 @@ def plot_search(ax: Axes, search: Any, *, criterion: str | None = None) -> tuple
     >>> matplotlib.use("agg")
     >>> import matplotlib.pyplot as plt
     >>> import numpy as np
-    >>> from mixfold import MixtureSearch
+    >>> from mixfold import GaussianMixture, MixtureSearch
     >>> X = np.random.default_rng(0).normal(size=(80, 1)) + 9 * (np.arange(80)[:, None] % 2)
-    >>> search = MixtureSearch(n_components=[1, 2, 3], random_state=0).fit(X)
+    >>> search = MixtureSearch(GaussianMixture(), n_components=[1, 2, 3], random_state=0).fit(X)
     >>> figure, ax = plt.subplots()
     >>> plot_search(ax, search)
     ('GaussianMixture', 2)

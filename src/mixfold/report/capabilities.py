@@ -65,6 +65,30 @@ def takes_missing(model: Any) -> bool:
     return bool(get_tags(model).input_tags.allow_nan)
 
 
+def units_matter(model: Any) -> bool:
+    """Whether other units of a column would give another fit: one noise, or one distance, for all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixfold import PPCA, FactorAnalysis
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(50, 1)) + rng.normal(size=(50, 4))
+    >>> units_matter(PPCA(1).fit(X)), units_matter(FactorAnalysis(1).fit(X))
+    (True, False)
+    """
+    if hasattr(model, "cluster_centers_"):
+        return True
+    if hasattr(model, "eigenvalues_") and hasattr(model, "kernel"):
+        return True
+    noise, loadings = (getattr(model, name, None) for name in ("noise_variance_", "loadings_"))
+    if noise is not None and loadings is not None and not isinstance(loadings, list | tuple):
+        components = np.shape(loadings)[:-2]
+        return np.shape(noise) in ((), components)
+    kind = getattr(model, "covariance_type", getattr(model, "family", None))
+    return isinstance(kind, str) and kind.endswith("spherical")
+
+
 def groups_of(model: Any) -> Groups | None:
     """Components, clusters, classes of a classifier of densities, or topics; None: no groups."""
     for find in (_components, _centres, _classes, _topics):
@@ -124,7 +148,7 @@ def _topics(model: Any) -> Groups | None:
     if not hasattr(model, "topics_") or not hasattr(model, "transform"):
         return None
     size = len(model.topics_)
-    return Groups("topic", _number_names(size), _floats(model.transform), None, np.arange(size))
+    return Groups("topic", _number_names(size), WordShares(model), None, np.arange(size))
 
 
 def _number_names(size: int) -> list[str]:
@@ -168,9 +192,37 @@ def latents_of(model: Any) -> Ask | None:
 
 
 def topics_of(model: Any) -> Ask | None:
-    """Shares of the topics in documents."""
+    """Shares of the topics in the words of documents."""
     found = hasattr(model, "topics_") and hasattr(model, "transform")
-    return _floats(model.transform) if found else None
+    return WordShares(model) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class WordShares:
+    """Of the words of each document the expected share that each topic has, (n, K).
+
+    ``transform`` of a model with a prior has the mean of the posterior: words and pseudo-words.
+    With prior a and n words it is (a_k + n_k) / (sum a + n); here it is n_k / n.
+    """
+
+    model: Any
+
+    def __call__(self, X: Any) -> Array:
+        shares = np.asarray(self.model.transform(X), float)
+        prior = getattr(self.model, "doc_topic_prior_", None)
+        if prior is None:
+            return shares
+        prior = np.broadcast_to(np.asarray(prior, float), shares.shape[1])
+        n = _lengths(X)[:, None]
+        words = np.maximum(shares * (prior.sum() + n) - prior, 0.0)
+        total = words.sum(axis=1, keepdims=True)
+        return np.where(n > 0, words / np.where(total > 0, total, 1.0), shares)
+
+
+def _lengths(X: Any) -> Array:
+    """Words of each document of a source."""
+    found = [np.nan_to_num(np.asarray(b.X.sum(axis=1), float)).ravel() for b in X.blocks()]
+    return np.concatenate(found)
 
 
 def usualness_of(model: Any) -> tuple[Ask, str] | None:
@@ -215,7 +267,7 @@ class _PerWord:
     model: Any
 
     def __call__(self, X: Any) -> Array:
-        words = np.concatenate([np.asarray(b.X.sum(axis=1), float).ravel() for b in X.blocks()])
+        words = _lengths(X)
         scores = np.asarray(self.model.score_samples(X), float)
         return np.where(words > 0, scores / np.maximum(words, 1.0), 0.0)
 

@@ -58,11 +58,22 @@ def share(value: float) -> str:
     """
     if not math.isfinite(value):
         return NOTHING
-    if value in (0, 0.1, 0.8, 1):  # as somebody would say it
-        return f"{value:.0%}"
+    if value in (0, 1) or -0.0005 < value < 0:
+        return f"{abs(value):.0%}"
     if 0 < value < 0.0005 or 0.9995 <= value < 1:
         return "<0.1%" if value < 0.5 else ">99.9%"
-    return f"{value:.1%}"
+    return f"{value:.1%}".replace("-", "\u2212")
+
+
+def percent(value: float) -> str:
+    """A limit that was set in per cent, without the decimals that a measured share has.
+
+    Examples
+    --------
+    >>> percent(0.8), percent(1 - 0.01)
+    ('80%', '99%')
+    """
+    return f"{value:.0%}"
 
 
 def odder(value: float) -> str:

@@ -16,7 +16,7 @@ from mixfold.estimators.mixtures.category_shares import (
     information_of_codes,
     information_of_numbers,
 )
-from mixfold.report.capabilities import Groups
+from mixfold.report.capabilities import Groups, units_matter
 from mixfold.report.subject import Subject
 
 
@@ -24,7 +24,9 @@ from mixfold.report.subject import Subject
 class Profiles:
     """Means and deviations (K, D) of groups, mean and deviation (D,) of all rows.
 
-    ``deviations`` is None if nothing is known of it; ``fitted`` if they are the model's own.
+    ``deviations`` is None if nothing is known of it; ``fitted`` if means are the model's own,
+    ``spread_by_model`` if deviations are: not of counts, whose parameters do not tell them apart
+    from the means, nor of models with one noise for columns in all units.
     ``codes`` has the shares (K, C) of columns of codes, whose means mean nothing; ``information``
     (D,) is the mutual information of a column and the groups, in bits.
     """
@@ -36,6 +38,7 @@ class Profiles:
     fitted: bool
     parts: Array
     codes: Mapping[int, Array] = field(default_factory=dict)
+    spread_by_model: bool = False
 
     @property
     def information(self) -> Array:
@@ -116,13 +119,15 @@ def _numbers_of(subject: Subject, groups: Groups) -> Profiles | None:
         return Profiles(seen.means[shown], seen.deviations[shown], columns.mean, columns.deviation,
                         False, parts)  # fmt: skip
     spread = deviations_of(subject.model)
-    if spread is None and seen is not None:
+    by_model = spread is not None and (seen is None or not units_matter(subject.model))
+    if not by_model and seen is not None:
         spread = seen.deviations
     spread = None if spread is None else spread[shown]
     if subject.look is not None:
         columns = subject.look.columns
-        return Profiles(own[shown], spread, columns.mean, columns.deviation, True, parts)
-    return _without_rows(own[shown], spread, parts)
+        return Profiles(own[shown], spread, columns.mean, columns.deviation, True, parts,
+                        spread_by_model=by_model)  # fmt: skip
+    return replace(_without_rows(own[shown], spread, parts), spread_by_model=by_model)
 
 
 def _without_rows(means: Array, spread: Array | None, parts: Array) -> Profiles:

@@ -36,9 +36,7 @@ def plane(X: Any, groups: Array | None, seed: int) -> Array:
 def _principal_coordinates(X: Any, seed: int) -> Array:
     """Principal coordinates of the rows, at most so many."""
     if sparse.issparse(X):
-        total = np.asarray(X.sum(axis=1), float).ravel()
-        rows: Any = sparse.diags_array(1 / np.where(total > 0, total, 1.0)) @ X.astype(float)
-        rows = rows.sqrt().tocsr()
+        rows: Any = _standard_sparse(X.astype(float))
     else:
         rows = _standard(X)
     size = min(_KEPT, *rows.shape)
@@ -58,6 +56,18 @@ def _standard(X: Array) -> Array:
     spread = np.where(high > low, (high - low) / 4, X.std(axis=0))
     found = np.clip((X - middle) / np.where(spread > 0, spread, 1.0), -_FAR, _FAR)
     return np.asarray(found - found.mean(axis=0))
+
+
+def _standard_sparse(X: Any) -> Any:
+    """Roots of the shares of a row, for counts; columns in units of their size, for other numbers.
+
+    Neither moves a zero, so the rows stay sparse.
+    """
+    if X.nnz and X.data.min() < 0:
+        size = np.abs(X).max(axis=0).toarray().ravel()
+        return (X @ sparse.diags_array(1 / np.where(size > 0, size, 1.0))).tocsr()
+    total = np.asarray(X.sum(axis=1), float).ravel()
+    return (sparse.diags_array(1 / np.where(total > 0, total, 1.0)) @ X).sqrt().tocsr()
 
 
 def _signs(found: Array) -> Array:

@@ -17,6 +17,7 @@ from mixfold.engine.sources import open_source
 from mixfold.estimators.factors.factor_model import FactorModel
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     Survey,
     WarmStart,
@@ -327,12 +328,12 @@ class FactorAnalysis(FactorModel):
         """Publish the rotated factors and the noise; called by ``_publish_params``."""
         rotation = self._rotate(loadings, noise)
         self._inverse_turn = np.linalg.inv(rotation.matrix).T
-        self.loadings_ = rotation.loadings.astype(self._dtype)
+        self.loadings_ = in_dtype(rotation.loadings, self._dtype)
         self.components_ = np.ascontiguousarray(self.loadings_.T)
-        self.noise_variance_ = noise.astype(self._dtype)
-        self.factor_correlations_ = rotation.correlations.astype(self._dtype)
+        self.noise_variance_ = in_dtype(noise, self._dtype)
+        self.factor_correlations_ = in_dtype(rotation.correlations, self._dtype)
         turned = self._inverse_turn.T @ covariance @ self._inverse_turn
-        self.latent_covariance_ = turned.astype(self._dtype)
+        self.latent_covariance_ = in_dtype(turned, self._dtype)
         least = max(float(self.noise_floor), 1e-14)
         self.heywood_ = np.flatnonzero(self._params.components.noise[0] <= least * (1 + 1e-9))
 

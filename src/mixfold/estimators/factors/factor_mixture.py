@@ -12,6 +12,7 @@ from mixfold.engine.loop import Fit, Plan
 from mixfold.estimators.factors.mixed_latents import MixedLatents
 from mixfold.estimators.mixtures.mixture import MixtureEstimator
 from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     acceleration_named,
@@ -242,13 +243,13 @@ class FactorMixture(MixedLatents, MixtureEstimator):
         params = self._canonical()
         components = params.components
         scale = components.frame.scale
-        self.weights_ = params.weights.astype(self._dtype)
-        self.means_ = components.frame.leave(components.means).astype(self._dtype)
-        self.loadings_ = (components.loadings * scale[:, None]).astype(self._dtype)
+        self.weights_ = in_dtype(params.weights, self._dtype)
+        self.means_ = in_dtype(components.frame.leave(components.means), self._dtype)
+        self.loadings_ = in_dtype(components.loadings * scale[:, None], self._dtype)
         noise = components.noise * scale**2
-        self.noise_variance_ = self._shape_noise(noise).astype(self._dtype)
+        self.noise_variance_ = in_dtype(self._shape_noise(noise), self._dtype)
         parts = low_rank(components.loadings, components.noise)
-        self.latent_covariances_ = parts.covariances.astype(self._dtype)
+        self.latent_covariances_ = in_dtype(parts.covariances, self._dtype)
 
     def _check_state(self) -> None:
         if not self._fits(self._model(self.n_features_in_)):

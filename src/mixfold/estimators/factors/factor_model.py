@@ -16,6 +16,7 @@ from mixfold.engine.random import RowKeys, seed_from
 from mixfold.engine.schedules import Stepwise
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import latents
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     acceleration_named,
@@ -236,7 +237,7 @@ class FactorModel(LatentEstimator):
         """Publish what the parameters say, in units of the data."""
         components = self._canonical().components
         scale = components.frame.scale
-        self.mean_ = components.frame.leave(components.means[0]).astype(self._dtype)
+        self.mean_ = in_dtype(components.frame.leave(components.means[0]), self._dtype)
         loadings = components.loadings[0] * scale[:, None]
         noise = components.noise[0] * scale**2
         covariance = low_rank(components.loadings, components.noise).covariances[0]
@@ -264,11 +265,11 @@ class FactorModel(LatentEstimator):
         turn = self._latent_turn()
         if not return_cov:
             Z = np.concatenate(self._infer_blocks(X, latents.alone))
-            return Z if turn is None else (Z @ turn).astype(Z.dtype)
+            return Z if turn is None else in_dtype(Z @ turn, Z.dtype)
         parts = self._infer_blocks(X, latents.with_covariances)
         Z = np.concatenate([part[0] for part in parts])
         if turn is not None:
-            Z = (Z @ turn).astype(Z.dtype)
+            Z = in_dtype(Z @ turn, Z.dtype)
         covariances = [part[1] if turn is None else turn.T @ part[1] @ turn for part in parts]
         if all(one.ndim == 2 for one in covariances):
             return Z, covariances[0]
@@ -304,7 +305,7 @@ class FactorModel(LatentEstimator):
         params = self._canonical()
         if method != "posterior":
             Z = factor_use.unshrunk(params, Z)
-        return factor_use.decode(params, Z, np.ones((len(Z), 1))).astype(self._dtype)
+        return in_dtype(factor_use.decode(params, Z, np.ones((len(Z), 1))), self._dtype)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw new rows.
@@ -322,7 +323,7 @@ class FactorModel(LatentEstimator):
         """
         rng = self._generator(n_samples, random_state)
         X, _ = self._model(self.n_features_in_).sample(self._params, n_samples, rng)
-        return X.astype(self._dtype)
+        return in_dtype(X, self._dtype)
 
     def get_covariance(self) -> Array:
         """The covariance of a row, (n_features, n_features): made only when asked for."""

@@ -20,6 +20,7 @@ from mixfold.estimators.mixtures.combining import Combining
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import predictions
 from mixfold.estimators.shell.density import DensityEstimator
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     Survey,
@@ -491,11 +492,11 @@ class GaussianPCP(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             "loadings_": found.loadings,
         }
         for name, value in published.items():
-            setattr(self, name, value.astype(self._dtype))
+            setattr(self, name, in_dtype(value, self._dtype))
         self.noise_variance_ = float(found.noise)
         variance = (found.loadings**2).sum(axis=0) + found.noise
         total = variance.sum() + found.noise * (len(found.mean) - len(variance))
-        self.explained_variance_ratio_ = (variance / total).astype(self._dtype)
+        self.explained_variance_ratio_ = in_dtype(variance / total, self._dtype)
 
     # ------------------------------------------------ asking
 
@@ -546,7 +547,7 @@ class GaussianPCP(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
                 f"Z must have one column per latent, {self._n_features_out}; got {Z.shape[1]} "
                 "columns. Give latents as transform returns them."
             )
-        return self._canonical().decode(np.asarray(Z, float)).astype(self._dtype)
+        return in_dtype(self._canonical().decode(np.asarray(Z, float)), self._dtype)
 
     def reconstruct(self, X: Any) -> Array:
         """The rows as the model sees them: at their expected latents, without noise."""
@@ -604,7 +605,7 @@ class GaussianPCP(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         rng = self._generator(n_samples, random_state)
         model, params = self._plug_in()
         X, labels = model.sample(params, n_samples, rng)
-        return X.astype(self._dtype), labels
+        return in_dtype(X, self._dtype), labels
 
     # ------------------------------------------------ scikit-learn and files
 

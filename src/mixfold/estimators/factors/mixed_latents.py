@@ -9,6 +9,7 @@ from sklearn.utils._set_output import _get_output_config
 
 from mixfold.contracts import Array
 from mixfold.estimators.shell import latents
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.latents import LatentEstimator
 from mixfold.models.factors import factor_use
 
@@ -58,7 +59,7 @@ class MixedLatents(LatentEstimator):
         if components is not None:
             chosen = self._check_components(components, len(Z))
             shares = (chosen[:, None] == np.arange(len(self._params.weights))).astype(float)
-        return factor_use.decode(params, Z, shares).astype(self._dtype)
+        return in_dtype(factor_use.decode(params, Z, shares), self._dtype)
 
     def _check_components(self, components: Any, n_rows: int) -> Array:
         """Components given by a user, one for each of ``n_rows``."""

@@ -17,6 +17,7 @@ from mixfold.engine.random import seed_from
 from mixfold.estimators.factors.factor_model import FactorModel
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import forget_stream, warn_about_fit
 from mixfold.estimators.shell.units import warn_about_units
 from mixfold.families.factor.noise import IsotropicNoise, Noise
@@ -399,9 +400,9 @@ class PPCA(FactorModel):
         variance = lengths**2 + noise[0]
         total = variance.sum() + noise[0] * (len(loadings) - len(lengths))
         axes = orthonormal(loadings)
-        self.components_ = np.ascontiguousarray(axes.T).astype(self._dtype)
-        self.loadings_ = loadings.astype(self._dtype)
+        self.components_ = in_dtype(np.ascontiguousarray(axes.T), self._dtype)
+        self.loadings_ = in_dtype(loadings, self._dtype)
         self.noise_variance_ = float(noise[0])
-        self.explained_variance_ = variance.astype(self._dtype)
-        self.explained_variance_ratio_ = (variance / total).astype(self._dtype)
-        self.latent_covariance_ = covariance.astype(self._dtype)
+        self.explained_variance_ = in_dtype(variance, self._dtype)
+        self.explained_variance_ratio_ = in_dtype(variance / total, self._dtype)
+        self.latent_covariance_ = in_dtype(covariance, self._dtype)

@@ -19,6 +19,7 @@ from mixfold.estimators.kernels.kernel_views import (
 )
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.output_coding import OutputSet, is_several, learn_output_set
 from mixfold.estimators.shell.targets import (
     TASKS,
@@ -248,8 +249,8 @@ default='linear'
         """Attributes that follow from what a file holds; also after loading one."""
         for name, projection in (("x", self._projection), ("y", self._output_projection)):
             if isinstance(projection, LinearProjection):
-                setattr(self, f"{name}_weights_", projection.matrix.astype(self._dtype))
-                setattr(self, f"{name}_mean_", projection.mean.astype(self._dtype))
+                setattr(self, f"{name}_weights_", in_dtype(projection.matrix, self._dtype))
+                setattr(self, f"{name}_mean_", in_dtype(projection.mean, self._dtype))
         if self._output.target.task != "regression":
             self.classes_ = self._output.target.classes
 
@@ -270,7 +271,7 @@ default='linear'
         scores = self._scores(X)
         if y is None:
             return scores
-        return scores, self._output_scores(X, y).astype(scores.dtype, copy=False)
+        return scores, in_dtype(self._output_scores(X, y), scores.dtype)
 
     def _output_scores(self, X: Any, y: Any) -> Array:
         coded = self._output.encode(read_target(X, y))

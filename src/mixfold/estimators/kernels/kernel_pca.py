@@ -28,6 +28,7 @@ from mixfold.estimators.kernels.kernel_fits import (
 from mixfold.estimators.kernels.kernel_streams import Earlier, is_weightless, learn_batch
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, MixfoldEstimator, warn
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.kernel_features import (
     KERNEL_RULES,
     KernelChoice,
@@ -291,7 +292,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         scores = self._fit_and_score(X, sample_weight)
         if scores is None:
             return self.transform(X)
-        return np.asarray((scores * self._score_factor()).astype(self._dtype))
+        return np.asarray(in_dtype(scores * self._score_factor(), self._dtype))
 
     def _fit_and_score(self, X: Any, sample_weight: Any) -> Array | None:
         """Fit, and give the scores of the rows, where they are at hand; for both of the above."""
@@ -550,8 +551,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         scores = Z * np.divide(1.0, factor, out=np.zeros_like(factor), where=factor > 0)
         plane = self._projector.plane()
         if plane is not None:
-            return np.asarray((scores @ plane[0].T + plane[1]).astype(Z.dtype))
-        return self._fitted_pre_images()(np.asarray(scores, np.float64)).astype(Z.dtype)
+            return in_dtype(scores @ plane[0].T + plane[1], Z.dtype)
+        return in_dtype(self._fitted_pre_images()(np.asarray(scores, np.float64)), Z.dtype)
 
     def _fitted_pre_images(self) -> PreImages:
         """The regression from scores to rows, fitted when it is first asked for."""

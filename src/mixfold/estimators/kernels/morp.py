@@ -21,6 +21,7 @@ from mixfold.estimators.kernels.kernel_views import (
 from mixfold.estimators.kernels.morp_search import candidates, search
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.output_coding import OutputSet, OutputSets, learn_output_sets
 from mixfold.estimators.shell.predictions import match_dtype
 from mixfold.estimators.shell.targets import (
@@ -294,7 +295,7 @@ default='linear'
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """``fit(X, y).transform(X)``, without visiting the rows once more."""
-        return self._fit_and_score(X, y, sample_weight).astype(self._dtype)
+        return in_dtype(self._fit_and_score(X, y, sample_weight), self._dtype)
 
     def _fit_and_score(self, X: Any, y: Any, sample_weight: Any) -> Array:
         """Fit, and give the scores of the rows in double precision; for both of the above."""
@@ -365,8 +366,8 @@ default='linear'
         """Attributes that follow from what a file holds; also after loading one."""
         projection = self._projection
         if isinstance(projection, LinearProjection):
-            self.components_ = projection.matrix.T.astype(self._dtype)
-            self.mean_ = projection.mean.astype(self._dtype)
+            self.components_ = in_dtype(projection.matrix.T, self._dtype)
+            self.mean_ = in_dtype(projection.mean, self._dtype)
         first = self._sets.sets[0].target
         if self._sets.single and first.task != "regression":
             self.classes_ = first.classes

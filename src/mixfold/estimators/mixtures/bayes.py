@@ -21,6 +21,7 @@ from mixfold.engine.loop import Fit
 from mixfold.engine.schedules import Accumulated, Stepwise
 from mixfold.estimators.mixtures.mixture import MixtureEstimator
 from mixfold.estimators.shell import predictions
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     Survey,
     WarmStart,
@@ -170,7 +171,7 @@ class BayesEstimator(MixtureEstimator):
         model, params = self._model(self.n_features_in_), self._params
         for name, value in model.describe_posterior(params).items():
             setattr(self, f"{name}_", value)
-        self.weights_ = params.weights.astype(self._dtype)
+        self.weights_ = in_dtype(params.weights, self._dtype)
         for name, value in model.family.describe(model.point_components(params)).items():
             setattr(self, f"{name}_", as_dtype(value, self._dtype))
 
@@ -199,7 +200,7 @@ def as_dtype(value: Any, dtype: str) -> Any:
         return {name: as_dtype(part, dtype) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [as_dtype(part, dtype) for part in value]
-    return np.asarray(value).astype(dtype)
+    return in_dtype(value, dtype)
 
 
 def _check_block(family: ComponentFamily, names: Array | None, block: Block) -> None:

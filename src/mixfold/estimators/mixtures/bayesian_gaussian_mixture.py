@@ -16,6 +16,7 @@ from mixfold.estimators.mixtures.gaussian_mixture import check_shape
 from mixfold.estimators.mixtures.general_mixture import Mixture
 from mixfold.estimators.mixtures.mixture import CANDIDATES
 from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     publish_convergence,
@@ -380,8 +381,8 @@ class BayesianGaussianMixture(BayesEstimator):
         params = self._params
         family = self._family(self.n_features_in_)
         precisions, factors = family.precisions(family.point(params.components))
-        self.precisions_ = precisions.astype(self._dtype)
-        self.precisions_cholesky_ = factors.astype(self._dtype)
+        self.precisions_ = in_dtype(precisions, self._dtype)
+        self.precisions_cholesky_ = in_dtype(factors, self._dtype)
         self.weight_concentration_ = _sticks(params.mixing)
         self.weight_concentration_prior_ = self._published_concentration()
         self.mean_precision_ = params.components.precision

@@ -18,6 +18,9 @@ from mixfold.estimators.mixtures.splitting import can_split
 from mixfold.estimators.search.fits import Worker, better, fit_from, is_by_likelihood
 from mixfold.estimators.search.rows import Rows
 
+# rows of one drawn table: more would not fit into memory
+_MOST_ROWS = 10**8
+
 
 @dataclass(frozen=True, slots=True)
 class LikelihoodRatioTest:
@@ -193,7 +196,13 @@ class _Drawn:
         missing = None if complete else np.concatenate(holes)
         if rows.weight is None:
             return cls(len(weight), missing, None)
-        return cls(max(1, round(weight.sum())), missing, weight / weight.sum())
+        n_rows = max(1, round(weight.sum()))
+        if n_rows > _MOST_ROWS:
+            raise ValueError(
+                f"the bootstrap draws as many rows as the weights sum to, {n_rows:g}, more than "
+                f"{_MOST_ROWS:g}; divide sample_weight by a constant, so that it counts rows"
+            )
+        return cls(n_rows, missing, weight / weight.sum())
 
     def draw(self, model: Any, seed: int) -> Array:
         X = np.asarray(model.sample(self.n_rows, random_state=seed)[0])

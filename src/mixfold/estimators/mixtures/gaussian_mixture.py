@@ -12,6 +12,7 @@ from mixfold.engine.loop import Fit, Plan
 from mixfold.estimators.mixtures.mixture import CANDIDATES, MixtureEstimator
 from mixfold.estimators.mixtures.set_aside import set_aside_columns, tell_of_columns
 from mixfold.estimators.shell import constraints as rule
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     acceleration_named,
@@ -55,18 +56,22 @@ class GaussianMixture(MixtureEstimator):
         The fit stops when the total gain still to come, extrapolated from the recent rate of
         convergence, is below ``tol``. The gain is that of the mean log-likelihood per row.
         scikit-learn looks at the last step only.
-    reg_covar : float, default=1e-6
+    reg_covar : float or 'auto', default='auto'
         Smallest variance of a component in any direction, relative to the variance of the data.
         It is a bound, not an addition: a covariance above it is the maximum-likelihood one. Where a
         few rows are so far away that the variance is theirs alone, that of the others counts.
+        'auto' is 1e-6, and in a column whose values are recorded in steps no less than s^2 / (2 pi)
+        of the smallest step s between two distinct values: the density of a value is then at most
+        1 / s, and rounded columns, and those of two values, have no spikes.
     max_iter : int, default=500
         Largest number of iterations. Each start has this limit.
     n_init : int, default=1
         Starts that are followed to the end; the best is kept.
     init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'}, default='kmeans'
-        How rows are first shared among the components. 'kmeans' compares a dozen k-means starts (on
-        scaled columns, on whitened data, on one column alone) after some steps on a sample of the
-        rows; the others make one start each. Columns are scaled first, so that their units do not
+        How rows are first shared among the components. 'kmeans' makes two dozen k-means starts (on
+        scaled columns, on whitened data, on one column or direction, on the distance from a row),
+        which race on a sample of the rows, and tries the best one with components merged and split;
+        the others make one start each. Columns are scaled first, so that their units do not
         matter (for the spherical types, which compare columns with each other, they do).
     weights_init, means_init, precisions_init : array-like, default=None
         Parts of the start that are known.
@@ -143,7 +148,7 @@ class GaussianMixture(MixtureEstimator):
     _constraints: ClassVar[rule.Constraints] = {
         "n_components": (rule.integer(1),),
         "covariance_type": (rule.one_of(GAUSSIAN),),
-        "reg_covar": (rule.number(0),),
+        "reg_covar": (rule.number(0), rule.one_of(["auto"])),
         "init_params": (rule.one_of(STARTS),),
     }  # fmt: skip
     _shape_names: ClassVar[str] = "n_components or covariance_type"
@@ -158,7 +163,7 @@ class GaussianMixture(MixtureEstimator):
         *,
         covariance_type: str = "full",
         tol: float = 1e-6,
-        reg_covar: float = 1e-6,
+        reg_covar: float | str = "auto",
         max_iter: int = 500,
         n_init: int = 1,
         init_params: str = "kmeans",
@@ -293,8 +298,8 @@ class GaussianMixture(MixtureEstimator):
         published = gaussian_parameters(family, params, self._dtype)
         self.weights_, self.means_, self.covariances_ = published
         precisions, factors = family.precisions(params.components)
-        self.precisions_ = precisions.astype(self._dtype)
-        self.precisions_cholesky_ = factors.astype(self._dtype)
+        self.precisions_ = in_dtype(precisions, self._dtype)
+        self.precisions_cholesky_ = in_dtype(factors, self._dtype)
 
     def _fits(self, model: Mixture) -> bool:
         components = self._params.components
@@ -308,8 +313,10 @@ class GaussianMixture(MixtureEstimator):
         return found
 
 
-def gaussian_family(covariance_type: str, reg_covar: float) -> GaussianFamily:
+def gaussian_family(covariance_type: str, reg_covar: float | str) -> GaussianFamily:
     """The family of the components of a Gaussian mixture without priors."""
+    if reg_covar == "auto":
+        return GAUSSIAN[covariance_type](floor=1e-6, rounded=True)
     # a variance of exactly zero has no density; the least floor is far below any real one
     return GAUSSIAN[covariance_type](floor=max(float(reg_covar), 1e-14))
 
@@ -321,7 +328,8 @@ def gaussian_parameters(
     components = params.components
     means = components.frame.leave(components.means)
     covariances = family.covariances(components)
-    return params.weights.astype(dtype), means.astype(dtype), covariances.astype(dtype)
+    weights = in_dtype(params.weights, dtype)
+    return weights, in_dtype(means, dtype), in_dtype(covariances, dtype)
 
 
 def check_shape(value: Array, shape: tuple[int, ...], name: str) -> None:

@@ -18,6 +18,7 @@ from mixfold.engine.random import RowKeys
 from mixfold.engine.schedules import Stepwise
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import MixfoldEstimator, warn
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     Survey,
@@ -27,6 +28,7 @@ from mixfold.estimators.shell.fitting import (
     survey_rows,
     warn_about_fit,
 )
+from mixfold.estimators.shell.predictions import match_dtype
 from mixfold.estimators.shell.units import warn_about_units
 from mixfold.math.centres import Centres
 from mixfold.models.mixtures.kmeans import KMeansModel, KMeansParams, KMeansStats
@@ -327,7 +329,7 @@ default='k-means++'
 
     def _publish_params(self) -> None:
         params = self._params
-        self.cluster_centers_ = params.frame.leave(params.centres).astype(self._dtype)
+        self.cluster_centers_ = in_dtype(params.frame.leave(params.centres), self._dtype)
 
     # ------------------------------------------------ predictions
 
@@ -409,5 +411,4 @@ def _start_from_all_rows(model: KMeansModel, survey: Survey) -> KMeansModel:
 
 
 def _distances(model: KMeansModel, reading: Centres, block: Block) -> Array:
-    """float32 in, float32 out."""
-    return model.distances(reading, block).astype(block.X.dtype, copy=False)
+    return match_dtype(model.distances(reading, block), block)

@@ -15,12 +15,13 @@ from mixfold.estimators.mixtures.combining import Combining
 from mixfold.estimators.shell import predictions
 from mixfold.estimators.shell.constraints import as_numbers
 from mixfold.estimators.shell.density import DensityEstimator
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.effective_rows import effective_totals, parameter_cost
 from mixfold.estimators.shell.input_rows import check_component_labels, column_positions
 from mixfold.math.dependent_columns import DependentColumns
 
-# starts that are compared on the pilot: four of each kind
-CANDIDATES = 12
+# starts that race on the pilot, each with another view of the rows
+CANDIDATES = 20
 _OFTEN_NOTHING = ("_dependent", "_occurring")
 
 
@@ -139,7 +140,7 @@ class MixtureEstimator(Combining, DensityEstimator):
         """
         rng = self._generator(n_samples, random_state)
         X, labels = self._model(self.n_features_in_).sample(self._params, n_samples, rng)
-        return X.astype(self._dtype), labels
+        return in_dtype(X, self._dtype), labels
 
     def condition(self, columns: Sequence[Any] | Any, values: Any) -> Self:
         """The distribution of the other columns, given values of some: again a fitted mixture.

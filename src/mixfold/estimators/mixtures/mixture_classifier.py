@@ -367,7 +367,9 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         kinds = self.classes_.dtype, np.asarray(label).dtype
         text = [kind.kind in "US" for kind in kinds]
         # a number does not become a text beside one, nor the other way round
-        kind = np.result_type(*kinds) if text[0] == text[1] else np.dtype(object)
+        dates = any(kind.kind in "Mm" for kind in kinds)
+        alike = text[0] == text[1] and not dates
+        kind = np.result_type(*kinds) if alike else np.dtype(object)
         return np.where(novel, np.asarray(label, dtype=kind), self.classes_[best].astype(kind))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -382,8 +384,9 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         check_is_fitted(self)
         y = read_target(X, y)
         found = self.predict(X)
-        if found.dtype == object:  # a text for novel rows among numbers
-            y, found = np.ones(len(found), bool), found == np.asarray(y, object)
+        if self.novelty is not None:  # the label of novel rows may be of any kind
+            found = found.astype(object) == np.ravel(np.asarray(y)).astype(object)
+            y = np.ones(len(found), bool)
         return float(accuracy_score(y, found, sample_weight=sample_weight))
 
     def is_novel(self, X: Any) -> Array:

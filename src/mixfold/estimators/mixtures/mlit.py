@@ -15,6 +15,7 @@ from mixfold.engine.loop import Fit, Plan
 from mixfold.estimators.mixtures.combining import Combining
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, MixfoldEstimator, warn
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     Survey,
     check_enough_rows,
@@ -328,10 +329,10 @@ class MLiT(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
     def _publish_params(self) -> None:
         """Publish the iterate that answers."""
         params = self._params.iterates[self.iterate_]
-        self.weights_ = params.weights.astype(self._dtype)
-        self.transforms_ = params.transforms.astype(self._dtype)
-        self.means_ = params.means.astype(self._dtype)
-        self.covariances_ = params.covariances.astype(self._dtype)
+        self.weights_ = in_dtype(params.weights, self._dtype)
+        self.transforms_ = in_dtype(params.transforms, self._dtype)
+        self.means_ = in_dtype(params.means, self._dtype)
+        self.covariances_ = in_dtype(params.covariances, self._dtype)
 
     # ------------------------------------------------ iterates
 

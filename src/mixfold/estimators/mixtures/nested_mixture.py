@@ -28,6 +28,7 @@ from mixfold.estimators.mixtures.mixture import CANDIDATES
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import predictions
 from mixfold.estimators.shell.density import DensityEstimator
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     acceleration_named,
     check_enough_rows,
@@ -99,8 +100,9 @@ class NestedMixture(Combining, DensityEstimator):
         The fit stops when the total gain still to come, extrapolated from the recent rate of
         convergence, is below ``tol``. The rule holds for each of the fits; the gain is that of its
         mean log-likelihood per row.
-    reg_covar : float, default=1e-6
-        Smallest variance in any direction, relative to the variance of all of the data.
+    reg_covar : float or 'auto', default='auto'
+        Smallest variance in any direction, relative to that of the data; 'auto' as in
+        :class:`GaussianMixture`.
     max_iter : int, default=500
         Largest number of iterations. Each of the fits has this limit.
     n_init : int, default=1
@@ -194,7 +196,7 @@ class NestedMixture(Combining, DensityEstimator):
         "covariance_type": (rule.one_of(GAUSSIAN),),
         "n_layers": (rule.integer(1),),
         "refine": (rule.boolean(),),
-        "reg_covar": (rule.number(0),),
+        "reg_covar": (rule.number(0), rule.one_of(["auto"])),
         "init_params": (rule.one_of(STARTS),),
     }  # fmt: skip
     _stored: ClassVar[tuple[str, ...]] = (
@@ -213,7 +215,7 @@ class NestedMixture(Combining, DensityEstimator):
         n_layers: int = 2,
         refine: bool = True,
         tol: float = 1e-6,
-        reg_covar: float = 1e-6,
+        reg_covar: float | str = "auto",
         max_iter: int = 500,
         n_init: int = 1,
         init_params: str = "kmeans",
@@ -355,8 +357,8 @@ class NestedMixture(Combining, DensityEstimator):
         leaves = gaussian_parameters(family, self._params, self._dtype)
         self.leaf_weights_, self.means_, self.covariances_ = leaves
         cells, shares = nested.pool_weights(self._params.weights, self.paths_)
-        self.weights_ = cells.astype(self._dtype)
-        self.subweights_ = [share.astype(self._dtype) for share in shares]
+        self.weights_ = in_dtype(cells, self._dtype)
+        self.subweights_ = [in_dtype(share, self._dtype) for share in shares]
         self.leaf_cells_ = self.paths_[:, 0].copy()
         self.n_leaves_ = len(self.paths_)
 
@@ -415,7 +417,7 @@ class NestedMixture(Combining, DensityEstimator):
         """
         rng = self._generator(n_samples, random_state)
         X, leaves = self._model(self.n_features_in_).sample(self._params, n_samples, rng)
-        return X.astype(self._dtype), self.leaf_cells_[leaves]
+        return in_dtype(X, self._dtype), self.leaf_cells_[leaves]
 
     def _first_leaves(self) -> Array:
         """The number of the first leaf of each cell."""

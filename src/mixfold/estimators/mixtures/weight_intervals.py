@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
-from scipy.stats import norm
 
 from mixfold.contracts import Array, Block
 from mixfold.engine.random import RowKeys
@@ -17,6 +16,7 @@ from mixfold.models.mixtures.rows import without_empty_rows
 from mixfold.models.mixtures.standard_errors import (
     Likelihood,
     NotIdentified,
+    deviates,
     logit_errors,
     logit_steps,
     observed_information,
@@ -35,13 +35,15 @@ _NEAR, _NEAR_BY_CHANCE = 0.5, 4.0
 class Intervals:
     """Limits (K,) of 95 % intervals; NaN where there is none, and why in ``reason``.
 
-    ``unidentified`` are the components that the rows do not tell apart from the others.
+    ``unidentified`` are the components without which BIC would be no worse; ``local`` says that the
+    fit is no maximum of the likelihood, so that another start may give other components.
     """
 
     low: Array
     high: Array
     reason: str = ""
     unidentified: list[int] = field(default_factory=list)
+    local: bool = False
 
     @classmethod
     def none(cls, size: int, reason: str) -> Intervals:
@@ -81,15 +83,14 @@ def weight_intervals(
     products = float(block.n_rows) * n_parameters
     try:
         if total_weight is None:
-            passes = 4 * n_parameters + 2 * len(used) * _PASSES_OF_LIMIT
+            passes = (4 + 4 * len(used)) * n_parameters + 4 * len(used) * _PASSES_OF_LIMIT
             if products * passes <= _MOST_PRODUCTS:
                 return _by_profile(likelihood, used, size)
         if products * 2 * n_parameters > _MOST_PRODUCTS:
-            return Intervals.none(size, f"{n_parameters:,} parameters take too long for a page")
+            return Intervals.none(size, f"of {n_parameters:,} parameters they would take too long")
         return _by_curvature(likelihood, used, size, total_weight)
     except NotIdentified as reason:
-        found_none = Intervals.none(size, str(reason))
-        return Intervals(found_none.low, found_none.high, found_none.reason, used.tolist())
+        return replace(Intervals.none(size, str(reason)), local=True)
 
 
 def _free_mixture(mixture: Any) -> tuple[Mixture, MixtureParams, Array] | None:
@@ -121,7 +122,7 @@ def _by_profile(likelihood: Likelihood, used: Array, size: int) -> Intervals:
     low, high = np.full(size, np.nan), np.full(size, np.nan)
     low[used], high[used] = found.low, found.high
     unknown = used[~found.identified].tolist()
-    reason = "a mixture without it fits the rows as well, by BIC" if unknown else ""
+    reason = "BIC is no worse with one of these components fewer" if unknown else ""
     return Intervals(low, high, reason, unknown)
 
 
@@ -137,12 +138,14 @@ def _by_curvature(
     steps = logit_steps(information, likelihood(likelihood.point)[1], weights)
     near = np.abs(steps) <= (_NEAR if total_weight is None else _NEAR_BY_CHANCE) * of_rows
     sure = (errors <= _SMALL) & near
-    margin = norm.ppf(0.975) * np.where(sure, errors, np.nan)
+    cutoffs = deviates(errors, weights, weight * scale)
+    margin = cutoffs * np.where(sure, errors, np.nan)
     low, high = np.full(size, np.nan), np.full(size, np.nan)
     low[used], high[used] = expit(logit(weights) - margin), expit(logit(weights) + margin)
     reason = (
         ""
         if sure.all()
-        else "groups overlap, and the rows of the fit are too many, or others than these"
+        else "components overlap, and the profile likelihood needs the rows of the fit, and not "
+        "too many of them"
     )
     return Intervals(low, high, reason)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from mixfold.contracts import Array
 from mixfold.engine.budget import Deadline
 from mixfold.engine.epochs import EpochPlan, Training
 from mixfold.estimators.networks.visible_rows import VISIBLE
@@ -57,3 +59,12 @@ def warn_if_training_stopped_early(reports: Sequence[Training]) -> None:
                 f"{what} after {report.epoch} epochs; what was learned so far is kept",
                 ConvergenceWarning,
             )
+
+
+def check_weights_finite(arrays: Iterable[Array], rate: str) -> None:
+    """Refuse to keep weights that are no numbers: nothing can be asked of them."""
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise ValueError(
+            f"training has diverged: weights are no longer finite; lower {rate} or l2, or divide "
+            "the columns of X by their standard deviations"
+        )

@@ -19,6 +19,7 @@ from mixfold.engine.progress import Progress
 from mixfold.engine.random import seed_from
 from mixfold.estimators.networks.batch_training import (
     BATCH_RULES,
+    check_weights_finite,
     plan_epochs,
     warn_if_training_stopped_early,
 )
@@ -318,6 +319,7 @@ class DeepBeliefNetwork(
         )
         # publish
         stack: Stack = course.carried
+        check_weights_finite(assemble(stack).arrays(), "learning_rate")
         self._params, self._network = assemble(stack), stack.network
         self._stream = (course.seed, 0)
         reports = {p.name: report for p, report in zip(phases, course.reports, strict=False)}
@@ -411,6 +413,7 @@ class DeepBeliefNetwork(
             state = learner.step(
                 state, take_rows(rows, order[i : i + self.batch_size]), rng, Position()
             )
+        check_weights_finite(state.params.arrays(), "fine_tune_rate")
         self._params = state.params
         self._learn_top_biases(rows)
         self._publish_weights()

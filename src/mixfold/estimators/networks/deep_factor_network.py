@@ -51,6 +51,7 @@ from mixfold.estimators.networks.deep_factor_tuning import (
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, MixfoldEstimator, warn
 from mixfold.estimators.shell.constraints import check_count
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import checkpoint_of
 from mixfold.estimators.shell.predictions import match_dtype
 from mixfold.estimators.shell.targets import find_class_numbers
@@ -508,7 +509,7 @@ class DeepFactorNetwork(
                 f"S must have one column for each of the {size} sources of layer {depth}, got "
                 f"{S.shape[1]}"
             )
-        return rows_of(self._stack, S.astype(np.float64), depth).astype(self._dtype)
+        return in_dtype(rows_of(self._stack, S.astype(np.float64), depth), self._dtype)
 
     def reconstruct(self, X: Any, layer: int | None = None) -> Array:
         """Rows as the sources of a layer (None: the top) give them back, missing entries too."""

@@ -22,6 +22,7 @@ from mixfold.estimators.networks import factorization_setup as setup
 from mixfold.estimators.networks.factorization_setup import INITS, SOLVERS
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, MixfoldEstimator, warn
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     Survey,
@@ -551,8 +552,8 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
     def _publish_params(self) -> None:
         """The attributes that hold what is learned."""
         layer = self._params.layer
-        self.components_ = layer.codebook.astype(self._dtype)
-        self.bias_ = layer.bias.astype(self._dtype)
+        self.components_ = in_dtype(layer.codebook, self._dtype)
+        self.bias_ = in_dtype(layer.bias, self._dtype)
         self.sigma2_ = self._sigma2
         for name in ("classes_", "coef_", "intercept_"):
             self.__dict__.pop(name, None)
@@ -606,7 +607,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
                 "transform returns them"
             )
         rows = encoder.link.value(S.astype(float)) @ layer.codebook + layer.bias
-        return rows.astype(self._dtype)
+        return in_dtype(rows, self._dtype)
 
     def reconstruct(self, X: Any) -> Array:
         """Rows as their sources give them back; missing entries are filled in."""

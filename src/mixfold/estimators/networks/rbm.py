@@ -21,6 +21,7 @@ from mixfold.estimators.networks.batch_training import (
     BATCH_RULES,
     SLOW_EPOCHS,
     SLOW_MOMENTUM,
+    check_weights_finite,
     plan_epochs,
     warn_if_training_stopped_early,
 )
@@ -280,6 +281,7 @@ class RBM(
             checkpoint=checkpoint,
             progress=Progress(int(self.verbose)),
         )
+        check_weights_finite(course.carried.params.arrays(), "learning_rate")
         # publish
         report = course.reports[-1]
         self._learned = course.carried
@@ -375,6 +377,7 @@ class RBM(
             batch = take_rows(rows, order[i : i + self.batch_size])
             state = learner.step(state, batch, rng, Position(self.n_epochs_, step))
             self.n_batches_ += 1
+        check_weights_finite(state.params.arrays(), "learning_rate")
         self._learned = state
         self.n_epochs_ += 1
         self.best_epoch_ = self.n_epochs_

@@ -17,6 +17,7 @@ from mixfold.estimators.outputs.supervised import SupervisedEstimator
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import predictions as mixture_answers
 from mixfold.estimators.shell.base import restore_on_error
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     acceleration_named,
@@ -401,17 +402,17 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         components, outputs = params.components, params.outputs
         scale = components.frame.scale
         self.classes_ = self._target.classes
-        self.weights_ = params.weights.astype(self._dtype)
-        self.means_ = components.frame.leave(components.means).astype(self._dtype)
-        self.loadings_ = (components.loadings * scale[:, None]).astype(self._dtype)
-        noise = (components.noise * scale**2).astype(self._dtype)
+        self.weights_ = in_dtype(params.weights, self._dtype)
+        self.means_ = in_dtype(components.frame.leave(components.means), self._dtype)
+        self.loadings_ = in_dtype(components.loadings * scale[:, None], self._dtype)
+        noise = in_dtype(components.noise * scale**2, self._dtype)
         self.noise_variance_ = noise[:, 0] if self.noise == "isotropic" else noise
         parts = low_rank(components.loadings, components.noise)
-        self.latent_covariances_ = parts.covariances.astype(self._dtype)
+        self.latent_covariances_ = in_dtype(parts.covariances, self._dtype)
         own = self.classifier == "per_component"
         coef, intercept = outputs.weights, outputs.biases
-        self.coef_ = (coef if own else coef[0]).astype(self._dtype)
-        self.intercept_ = (intercept if own else intercept[0]).astype(self._dtype)
+        self.coef_ = in_dtype(coef if own else coef[0], self._dtype)
+        self.intercept_ = in_dtype(intercept if own else intercept[0], self._dtype)
 
     # ------------------------------------------------ asking
 
@@ -548,7 +549,7 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         model = self._joint_model()
         X, y = label_predictions.draw(model, self._params, n_samples, rng)
         named = self.classes_[y] if len(self.classes_) else np.full(n_samples, -1)
-        return X.astype(self._dtype), named
+        return in_dtype(X, self._dtype), named
 
 
 def _answer_block(

@@ -17,6 +17,7 @@ from mixfold.estimators.outputs.supervised import SupervisedEstimator
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import predictions
 from mixfold.estimators.shell.base import DegenerateWarning, warn
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.output_coding import Coding, OutputSet, learn_output_set
 from mixfold.estimators.shell.predictions import match_dtype
 from mixfold.estimators.shell.targets import (
@@ -150,9 +151,9 @@ class GaussianOutputEstimator(SupervisedEstimator):
         shift = coding.center if self._target.task != "classification" else np.zeros(1)
         scales = np.broadcast_to(scale, outputs.means.shape)
         return (
-            (outputs.loadings * scales[..., None]).astype(self._dtype),
-            (outputs.means * scale + shift).astype(self._dtype),
-            (outputs.noise * scale**2).astype(self._dtype),
+            in_dtype(outputs.loadings * scales[..., None], self._dtype),
+            in_dtype(outputs.means * scale + shift, self._dtype),
+            in_dtype(outputs.noise * scale**2, self._dtype),
         )
 
     # ------------------------------------------------ asking
@@ -314,8 +315,8 @@ class GaussianOutputEstimator(SupervisedEstimator):
         """
         rng = self._generator(n_samples, random_state)
         model = self._model(self._n_columns)
-        X = model.sample(joint_posterior.take_columns(self._params), n_samples, rng)[0].astype(
-            self._dtype
+        X = in_dtype(
+            model.sample(joint_posterior.take_columns(self._params), n_samples, rng)[0], self._dtype
         )
         source = open_source(X)
         task = self._target.task

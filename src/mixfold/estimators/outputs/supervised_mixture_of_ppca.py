@@ -16,6 +16,7 @@ from mixfold.estimators.outputs.supervised_gaussian import (
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import latents, predictions
 from mixfold.estimators.shell.base import restore_on_error
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     acceleration_named,
@@ -290,12 +291,12 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
         params = self._canonical_joint()
         components = params.components
         scale = components.frame.scale
-        self.weights_ = params.weights.astype(self._dtype)
-        self.means_ = components.frame.leave(components.means).astype(self._dtype)
-        self.loadings_ = (components.loadings * scale[:, None]).astype(self._dtype)
-        self.noise_variance_ = (components.noise * scale**2)[:, 0].astype(self._dtype)
+        self.weights_ = in_dtype(params.weights, self._dtype)
+        self.means_ = in_dtype(components.frame.leave(components.means), self._dtype)
+        self.loadings_ = in_dtype(components.loadings * scale[:, None], self._dtype)
+        self.noise_variance_ = in_dtype((components.noise * scale**2)[:, 0], self._dtype)
         parts = low_rank(components.loadings, components.noise)
-        self.latent_covariances_ = parts.covariances.astype(self._dtype)
+        self.latent_covariances_ = in_dtype(parts.covariances, self._dtype)
         found = self._output_parameters(params.outputs)
         self.output_loadings_, self.output_mean_, output_noise = found
         self.output_noise_variance_ = output_noise[0]  # all components have the same
@@ -344,7 +345,7 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
         Z = self._latent_rows(Z)
         params = self._canonical()
         shares = np.broadcast_to(params.weights, (len(Z), len(params.weights)))
-        return factor_use.decode(params, Z, shares).astype(self._dtype)
+        return in_dtype(factor_use.decode(params, Z, shares), self._dtype)
 
 
 class _Latents:

@@ -22,6 +22,7 @@ from mixfold.estimators.outputs.supervised_gaussian import (
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import latents
 from mixfold.estimators.shell.base import restore_on_error
+from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     acceleration_named,
@@ -569,16 +570,16 @@ default=None
         noise = float(components.noise[0, 0] * scale[0] ** 2)
         lengths = (loadings**2).sum(axis=0)
         total = lengths.sum() + noise * len(loadings)
-        self.mean_ = components.frame.leave(components.means[0]).astype(self._dtype)
-        self.loadings_ = loadings.astype(self._dtype)
+        self.mean_ = in_dtype(components.frame.leave(components.means[0]), self._dtype)
+        self.loadings_ = in_dtype(loadings, self._dtype)
         self.components_ = np.ascontiguousarray(self.loadings_.T)
         self.noise_variance_ = noise
         chosen = self._emphasis
         self.output_weight_ = self._output_count if chosen is None else chosen.weight
         self.unlabelled_weight_ = 1.0 if chosen is None else chosen.unlabelled
-        self.explained_variance_ratio_ = (lengths / total).astype(self._dtype)
+        self.explained_variance_ratio_ = in_dtype(lengths / total, self._dtype)
         covariance = low_rank(components.loadings, components.noise).covariances[0]
-        self.latent_covariance_ = covariance.astype(self._dtype)
+        self.latent_covariance_ = in_dtype(covariance, self._dtype)
         output_loadings, output_mean, output_noise = self._output_parameters(params.outputs)
         self.output_loadings_ = output_loadings[0]
         self.output_mean_ = output_mean[0]
@@ -660,7 +661,7 @@ default=None
         ndarray of shape (n_samples, n_features)
         """
         Z = self._latent_rows(Z)
-        return factor_use.decode(self._canonical(), Z, np.ones((len(Z), 1))).astype(self._dtype)
+        return in_dtype(factor_use.decode(self._canonical(), Z, np.ones((len(Z), 1))), self._dtype)
 
     @available_if(_has_columns)
     def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:

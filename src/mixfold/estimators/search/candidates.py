@@ -15,6 +15,8 @@ from mixfold.estimators.mixtures.gaussian_mixture import GaussianMixture
 
 # numbers of components that are tried unless the user says which
 DEFAULT_SIZES = range(1, 10)
+# and the kinds of covariance, without those that compare columns of different units
+DEFAULT_GRID = {"covariance_type": ["full", "tied", "diag", "tied-diag"]}
 SIZE = "n_components"
 
 
@@ -100,7 +102,7 @@ def settings(estimator: Any, param_grid: Any, n_components: Any) -> list[Setting
     """All settings, those of a group together and from few components to many."""
     named = name_estimators(estimator)
     sizes = sizes_of(n_components)
-    grids = _grids(param_grid)
+    grids = _grids(DEFAULT_GRID if estimator is None and param_grid is None else param_grid)
     _check_keys(grids, named)
     found: list[Setting] = []
     groups: dict[str, int] = {}

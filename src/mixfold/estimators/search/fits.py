@@ -32,7 +32,7 @@ NOTHING = dict.fromkeys(NUMBERS, math.nan)
 # steps after which the starts by splitting are compared
 TRIAL_STEPS = 5
 # events after which a likelihood says how small the floor is rather than how well the model fits
-_UNSOUND = ("floor", "drop", "empty")
+UNSOUND = ("floor", "drop", "empty")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Fitted:
 
 def is_degenerate(model: Any) -> bool:
     """Whether a component was held at the floor of its variance, or given up."""
-    return any(event.kind in _UNSOUND for event in getattr(model, "events_", ()))
+    return any(event.kind in UNSOUND for event in getattr(model, "events_", ()))
 
 
 @dataclass(frozen=True, slots=True)

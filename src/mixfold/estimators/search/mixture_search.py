@@ -87,8 +87,10 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
     ----------
     estimator : estimator, list or dict of estimators, default=None
         The mixture or mixtures to compare: any with a parameter ``n_components``. Names of a dict
-        appear in the table. None is :class:`GaussianMixture`. Likelihoods can only be compared
-        if they speak of the same thing: densities with densities, counts with counts.
+        appear in the table. None is :class:`GaussianMixture`, with ``param_grid`` None in the
+        kinds 'full', 'tied', 'diag' and 'tied-diag', on which units have no influence. Likelihoods
+        can only be compared if they speak of the same thing: densities with densities, counts with
+        counts.
     param_grid : dict or list of dicts, default=None
         Other parameters and the values to try, as in :class:`sklearn.model_selection.GridSearchCV`,
         such as ``{"covariance_type": ["full", "diag"]}`` or ``{"n_factors": [1, 2, 3]}``. With

@@ -14,7 +14,7 @@ from mixfold.estimators.mixtures.bayesian_gaussian_mixture import BayesianGaussi
 from mixfold.estimators.mixtures.general_mixture import Mixture
 from mixfold.estimators.mixtures.nested_mixture import NestedMixture
 from mixfold.estimators.mixtures.set_aside import EVENT, describe_kept, find_dependent_columns
-from mixfold.estimators.search.fits import Fitted, is_degenerate
+from mixfold.estimators.search.fits import UNSOUND, Fitted, is_degenerate
 from mixfold.estimators.search.rows import Rows
 from mixfold.estimators.shell.effective_rows import describe_copies, describe_weight, hash_rows
 from mixfold.estimators.shell.fitting import Survey
@@ -25,14 +25,34 @@ def describe_caveats(fits: list[Fitted], best: int, criterion: str) -> list[str]
     """Sentences about columns that were set aside, and about fits that cannot be compared."""
     model = fits[best].model
     events = getattr(model, "events_", ())
-    notes = [event.message for event in events if event.kind in (EVENT, "outlier")]
+    notes = [event.message for event in events if event.kind in (EVENT, "outlier", "thin")]
     if criterion in ("bic", "aic", "icl") and not any(fit.sound for fit in fits):
         notes.append(
             f"In every setting a variance is at its floor, so that {criterion.upper()} says how "
             "small the floor is and not how many groups there are; look for columns that are "
             "constant or that others determine, and leave them out"
         )
-    return notes
+    return notes + _describe_refused(fits, best, criterion)
+
+
+def _describe_refused(fits: list[Fitted], best: int, criterion: str) -> list[str]:
+    """A sentence about the best of the fits that would win, were they not degenerate."""
+    if criterion not in ("bic", "aic", "icl") or not fits[best].sound:
+        return []
+    chosen = fits[best].facts[criterion]
+    refused = [f for f in fits if f.model is not None and f.degenerate]
+    refused = [f for f in refused if f.facts[criterion] < chosen]
+    if not refused:
+        return []
+    first = min(refused, key=lambda f: f.facts[criterion])
+    event = next(e for e in first.model.events_ if e.kind in UNSOUND)
+    words = ", ".join(f"{name}={value}" for name, value in first.setting.params.items())
+    more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
+    return [
+        f"{first.setting.name}({words}){more} would have a better {criterion.upper()} "
+        f"({first.facts[criterion]:.6g} against {chosen:.6g}), but is degenerate and was refused: "
+        f"{event.message}. allow_degenerate=True takes it all the same"
+    ]
 
 
 def describe_rows(model: Any, rows: Rows) -> list[str]:

@@ -22,6 +22,7 @@ CRITERIA = {
 # criteria that a variance near zero deceives; rows that were not seen, and priors, do not let it
 _DECEIVED = ("bic", "aic", "icl")
 _SHOWN = 20
+_WORTH = ((2, "hardly any"), (6, "positive"), (10, "strong"))
 
 Table = dict[str, Any]
 
@@ -136,6 +137,17 @@ def summary(table: Table, criterion: str, best: int) -> str:
     )
     hidden = len(order) - _SHOWN
     return text + (f"\n... and {hidden} more" if hidden > 0 else "")
+
+
+def describe_evidence(gap: float) -> str:
+    """What a difference in BIC is worth (Kass and Raftery, 1995).
+
+    Examples
+    --------
+    >>> describe_evidence(1.0), describe_evidence(13.6)
+    ('hardly any', 'very strong')
+    """
+    return next((word for limit, word in _WORTH if gap < limit), "very strong")
 
 
 def note(table: Table, i: int) -> str:

@@ -121,7 +121,8 @@ class RowTails:
 
     def _tails(self, log_density: Array, missing: Array, n_draws: int) -> Array:
         mean = self.density.mean
-        if mean is not None:
+        # (columns that follow from others have no mean of their own in the model)
+        if mean is not None and len(mean) == len(missing):
             top = self.density.log_density(np.where(missing, np.nan, mean)[None])[0]
             squared = np.maximum(2 * (top - log_density), 0.0)
             return np.asarray(chi2.logsf(squared, int((~missing).sum())))

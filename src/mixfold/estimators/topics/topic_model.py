@@ -26,6 +26,7 @@ from mixfold.estimators.shell.fitting import (
     publish_convergence,
     warn_about_fit,
 )
+from mixfold.estimators.shell.predictions import match_dtype
 from mixfold.models.topics.plsi import PLSIModel
 from mixfold.models.topics.records import TopicParams, counts_of
 from mixfold.models.topics.starts import WordSums, count_words, random_topics
@@ -370,7 +371,7 @@ def _drop_small_falls(result: Fit) -> Fit:
 
 
 def _keep_dtype(task: Callable[[Block], Array], block: Block) -> Array:
-    return task(block).astype(block.X.dtype, copy=False)
+    return match_dtype(task(block), block)
 
 
 def _sum_block(bounds: Callable[[Block], Array], block: Block) -> Array:

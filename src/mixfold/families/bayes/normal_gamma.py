@@ -132,7 +132,12 @@ class NormalGamma(ConjugateGaussian, AxisGaussian):
         half = posterior.degrees / 2
         logs = expected_log(half, half * posterior.scatter)
         a, b = fit_gamma((1 / posterior.scatter).mean(axis=0), logs.mean(axis=0))
-        return NormalPrior(mean, np.asarray(precision), np.asarray(2 * a), np.asarray(2 * b))
+        # Columns that do not vary would have a smaller variance a priori in every step: their
+        # prior stays where it has come near the floor, which the bound allows.
+        keep = b < self.floor * a
+        degrees = np.where(keep, prior.degrees, 2 * a)
+        scatter = np.where(keep, prior.scatter, 2 * b)
+        return NormalPrior(mean, np.asarray(precision), degrees, scatter)
 
     # ------------------------------------------------ prediction
 

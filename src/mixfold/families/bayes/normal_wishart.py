@@ -175,6 +175,10 @@ class NormalWishart(ConjugateGaussian, DenseGaussian):
         if len(factors) == 1:  # one matrix: the components say nothing about its prior
             return fresh
         average = precisions.mean(axis=0)
+        if np.linalg.eigvalsh(average)[-1] * self.floor > 1:
+            # Columns that do not vary would have a smaller variance a priori in every step: their
+            # prior stays where it has come near the floor, which the bound allows.
+            return fresh
         nu = posterior.degrees
         expected = expected_log_det(-log_determinants(factors) - size * np.log(nu), nu, size)
         degrees = fit_degrees(expected.mean(), np.linalg.slogdet(average)[1], size)

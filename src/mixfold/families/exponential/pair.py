@@ -97,7 +97,7 @@ class PairFamily(ConjugateLinearFamily):
 
     def point_of(self, first: Array, count: Array, size: Array) -> Array:
         a, b = self.statistics(first, count, size)
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", over="ignore", invalid="ignore"):  # it is clipped
             theta = np.log(np.maximum(a, 0.0) / np.maximum(b, 0.0))
         theta = self.clip_coordinates(theta, size)
         return theta if (count > 0).all() else np.where(count > 0, theta, np.nan)

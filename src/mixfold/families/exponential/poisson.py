@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import issparse
-from scipy.stats import poisson
 
 from mixfold.contracts import Array, Block, record
 from mixfold.families.exponential.conjugate_priors import GAMMA, LEAST_SHARE, Law
-from mixfold.families.exponential.large_counts import draw_poisson
+from mixfold.families.exponential.large_counts import draw_poisson, poisson_quantile
 from mixfold.families.exponential.pair import PairFamily, times
 from mixfold.families.exponential.support import per_column, require_positive
 from mixfold.math.log_factorials import log_factorial_sums, log_factorials
@@ -84,7 +83,7 @@ class Poisson(PairFamily):
         return np.asarray(base + X @ np.log(size))
 
     def quantile(self, uniforms: Array, means: Array, theta: Array, size: Array) -> Array:
-        return np.asarray(poisson.ppf(uniforms, means))
+        return poisson_quantile(uniforms, means)
 
     def emit(self, means: Array, theta: Array, size: Array, rng: np.random.Generator) -> Array:
         return draw_poisson(means, rng)

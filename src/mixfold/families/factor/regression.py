@@ -87,10 +87,17 @@ def weighted_sum(weight: Array, matrices: Array) -> Array:
 
 
 def solve_rows(zz: Array, xz: Array) -> Array:
-    """w with zz w = xz for (K, J, d, d) and (K, D, d), J = 1 or D."""
+    """w with zz w = xz for (K, J, d, d) and (K, D, d), J = 1 or D; the shortest of several."""
     if zz.shape[-1] == 0:
         return xz
     if zz.shape[1] == 1:
-        solved = np.linalg.solve(zz[:, 0], np.swapaxes(xz, 1, 2))
+        solved = _solve(zz[:, 0], np.swapaxes(xz, 1, 2))
         return np.ascontiguousarray(np.swapaxes(solved, 1, 2))
-    return np.asarray(np.linalg.solve(zz, xz[..., None])[..., 0])
+    return _solve(zz, xz[..., None])[..., 0]
+
+
+def _solve(zz: Array, xz: Array) -> Array:
+    try:
+        return np.asarray(np.linalg.solve(zz, xz))
+    except np.linalg.LinAlgError:  # latents that do not vary, such as those of one far row
+        return np.asarray(np.linalg.pinv(zz, hermitian=True) @ xz)

@@ -21,6 +21,7 @@ from mixfold.families.factor.regression import (
     residual_squares,
 )
 from mixfold.math.frame import Frame, frame_about_zero, frame_of, uniform, widen_constant_columns
+from mixfold.math.symmetric import roots_of
 
 _TINY = float(np.finfo(float).tiny)
 
@@ -180,13 +181,7 @@ class FactorSteps(ComponentFamily):
         """Factors (K, d, d) of the latent covariances; the identity where there are no rows."""
         empty = (count <= 0)[:, None, None]
         prior = np.where(empty, np.eye(self.size), prior)
-        pooled = self.loadings.pool_covariances(prior, count)
-        try:
-            return np.linalg.cholesky(pooled)
-        except np.linalg.LinAlgError:  # singular up to rounding; any root will do
-            values, vectors = np.linalg.eigh(pooled)
-            least = np.finfo(float).eps * values[:, -1:]
-            return np.asarray(vectors * np.sqrt(np.maximum(values, least))[:, None])
+        return roots_of(self.loadings.pool_covariances(prior, count))
 
     def _keep_unseen_entries(
         self, params: FactorParams, fit: Regression, previous: FactorParams

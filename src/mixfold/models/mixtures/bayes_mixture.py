@@ -257,6 +257,10 @@ class BayesMixture(Mixture):
         joint += self.conjugate.average(stats.components, components)
         return joint + stats.entropy + stats.hidden - self.inference.penalty(self, params)
 
+    def rearrangements(self, params: Any, pilot: Pilot, rng: np.random.Generator) -> Iterator[Any]:
+        """None: ``moves`` of a whole fit merge and split as the evidence wants."""
+        return iter(())
+
     def moves(
         self, params: Any, stats: MixtureStats, pilot: Pilot, rng: np.random.Generator
     ) -> Iterator[Any]:

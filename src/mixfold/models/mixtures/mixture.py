@@ -5,6 +5,7 @@ z ~ pi,   x | z = k ~ p(x | theta_k)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -14,7 +15,6 @@ from mixfold.contracts import (
     Array,
     Block,
     Context,
-    Event,
     Executor,
     Metric,
     Pilot,
@@ -28,13 +28,15 @@ from mixfold.contracts import (
 from mixfold.families.component import ComponentFamily, Scores, dense_rows
 from mixfold.math.frame import Frame, same_frame
 from mixfold.math.lifted import Sums
-from mixfold.math.seeding import distinct
+from mixfold.math.seeding import distinct, fill_by_cluster
 from mixfold.math.softmax import choose, clamp, entropies, normalise
 from mixfold.mixing.free import FreeWeights
 from mixfold.mixing.protocol import Mixing
 from mixfold.models.mixtures.far_rows import separate_far_rows
+from mixfold.models.mixtures.floor_events import floor_events
 from mixfold.models.mixtures.given_start import GivenStart
 from mixfold.models.mixtures.outliers import lone, tell_of_outliers
+from mixfold.models.mixtures.rearrangements import rearrangements
 from mixfold.models.mixtures.repair import find_empty_components, repair_empty_components
 from mixfold.models.mixtures.rows import (
     informative,
@@ -129,14 +131,15 @@ class Mixture:
         X, weight, labels = distinct(self.family.start_rows(block.X), block.weights(), block.y)
         frame = self._frame(pilot, X, weight)
         U = self.family.view(frame, X)
-        missing = np.isnan(U)
-        sample = Sample(np.where(missing, 0.0, U), weight, labels)
+        sample = Sample(np.nan_to_num(U, nan=0.0), weight, labels)
         resp = self.start(sample, self.n_components, rng, attempt) * weight[:, None]
-        if missing.any():
-            # a missing entry starts at the mean of its own cluster rather than of all rows
-            centres = (resp.T @ sample.U) / np.maximum(resp.T @ ~missing, 1e-300)
-            sample.U[missing] = (resp @ centres / weight[:, None])[missing]
-        return self._first(frame, Started(X, sample.U, resp, pilot.total_weight))
+        return self._first(frame, Started(X, fill_by_cluster(U, resp), resp, pilot.total_weight))
+
+    def rearrangements(
+        self, params: MixtureParams, pilot: Pilot, rng: np.random.Generator
+    ) -> Iterator[MixtureParams]:
+        """Other starts, made of a fit with two components merged and one split."""
+        return rearrangements(self, params, pilot, rng)
 
     def _first(self, frame: Frame, rows: Started) -> MixtureParams:
         """The parameters of a start."""
@@ -265,13 +268,8 @@ class Mixture:
         weights = self.mixing.posterior(stats.counts)
         outliers = tell_of_outliers(self.family, lambda: components, stats, context)
         alone = lone(outliers, len(stats.counts))
-        events = (
-            tuple(
-                Event("floor", self.family.floor_message(int(k)), context.iteration, int(k))
-                for k in np.flatnonzero(touched & ~alone)
-            )
-            + outliers
-        )
+        events = floor_events(self.family, components, touched & ~alone, stats.counts, context)
+        events += outliers
         fresh = MixtureParams(weights, components)
         empty = find_empty_components(self, params, stats.counts, context)
         empty = empty[~alone[empty]]  # a row that is alone has nowhere else to go

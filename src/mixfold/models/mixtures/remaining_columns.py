@@ -6,6 +6,7 @@ breaks the rule of a column that was set aside, by t standard deviations, loses 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -55,6 +56,11 @@ class MixtureOfRemainingColumns(Mixture):
 
     def initialise(self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0) -> MixtureParams:
         return super().initialise(self._remaining_pilot(pilot), rng, attempt)
+
+    def rearrangements(
+        self, params: MixtureParams, pilot: Pilot, rng: np.random.Generator
+    ) -> Iterator[MixtureParams]:
+        return _on_remaining_columns(self).rearrangements(params, self._remaining_pilot(pilot), rng)
 
     def frame_for(self, pilot: Pilot) -> Frame:
         return super().frame_for(self._remaining_pilot(pilot))

@@ -56,7 +56,7 @@ def _drop_components(
     if context.pilot is not None and context.pilot.block.y is not None:
         # rows that are known to belong to a component have nowhere else to go
         tired = tired[params.weights[tired] <= 10 * np.finfo(float).eps]
-    if tired.size == np.count_nonzero(params.weights):  # somebody must own the rows
+    if not np.delete(params.weights, tired).any():  # somebody must own the rows
         tired = tired[tired != np.argmax(params.weights)]
     weights = params.weights.copy()
     weights[tired] = 0.0

@@ -10,6 +10,8 @@ components have to be learned from the same rows. Two measures of that are offer
   interval is where twice the loss is at most the quantile of chi-square with one degree of freedom.
   It needs no symmetry and says by itself when rows do not determine a weight: it reaches 0 or 1.
 
+Both rest on many rows. Where groups overlap, many are more than one has: see ``deviates``.
+
 References
 ----------
 Louis. Finding the observed information matrix when using the EM algorithm. JRSS B 44, 1982.
@@ -20,7 +22,7 @@ Statistics 37, 1988.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import optimize, stats
@@ -38,12 +40,14 @@ _FLAT = 1e-9
 _LEAST_ROWS = 0.5
 # twice the log likelihood may rise so much beside the fit before that is no maximum
 _RISE = 0.1
+# groups overlap if the error of a weight exceeds that of known groups by this factor
+_OVERLAP = 1.25
 # of the limits: how exact the root of twice the loss must be, and how often it is tried
 _EXACT, _MOST_TRIALS = 0.03, 12
 
 
 class NotIdentified(ValueError):
-    """The rows do not determine the groups: other ones fit them as well."""
+    """The likelihood is higher for other parameters than those at hand: they are no maximum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +146,9 @@ def profile_intervals(likelihood: Likelihood, level: float = 0.95) -> WeightInte
 
     A group is identified if the mixture without it is worse by the measure of BIC: twice the loss
     of log likelihood exceeds log n for each of its parameters. Else there is no interval, because
-    the quantiles of chi-square say nothing where a group may as well not exist.
+    the quantiles of chi-square say nothing where a group may as well not exist. The mixture without
+    it has one component fewer, and is climbed from the others: a component of next to no weight
+    would still gain what the density of a single row far out can give.
 
     Parameters
     ----------
@@ -154,7 +160,7 @@ def profile_intervals(likelihood: Likelihood, level: float = 0.95) -> WeightInte
     Raises
     ------
     NotIdentified
-        If the likelihood is larger for other groups beside these, or goes on rising.
+        If the likelihood rises beyond that of the fit, which is then no maximum.
     """
     start = likelihood.point
     best, top = _maximised(likelihood, start, _unit_scales(observed_information(likelihood, start)))
@@ -162,23 +168,49 @@ def profile_intervals(likelihood: Likelihood, level: float = 0.95) -> WeightInte
     weights = normalise(best[None, : likelihood.model.n_components])[1][0]
     errors = logit_errors(information, weights)
     total = float(likelihood.block.weights().sum())
-    least, wanted = _LEAST_ROWS / total, float(np.sqrt(stats.chi2.ppf(level, 1)))
+    least = _LEAST_ROWS / total
     penalty = _parameters_of_one(likelihood.model, likelihood.block.X.shape[1]) * np.log(total)
     limits = np.full((2, len(weights)), np.nan)
     identified = np.zeros(len(weights), dtype=bool)
     for k, weight in enumerate(weights):
         if not least < weight < 1 - least:
             continue
-        step = errors[k] if np.isfinite(errors[k]) and errors[k] > 0 else 1.0
-        below = _Profile(likelihood, k, best, top, information)
-        limits[0, k] = _limit(below, float(weight), -step, wanted, least)
-        identified[k] = below(least) > penalty
-        above = _Profile(likelihood, k, best, top, information)
-        limits[1, k] = _limit(above, float(weight), step, wanted, least)
+        below, above = (_Profile(likelihood, k, best, top, information) for _ in range(2))
+        error = errors[k]
+        for _ in range(1 + (not error > 0)):  # without an error, the first limits tell it
+            step = error if error > 0 else 1.0
+            cutoff = float(deviates(error, weight, total, level))
+            limits[0, k] = _limit(below, float(weight), -step, cutoff, least)
+            limits[1, k] = _limit(above, float(weight), step, cutoff, least)
+            error = float(np.diff(logit(limits[:, k]))[0]) / (2 * cutoff)
+        below(least)
+        identified[k] = _loss_without(likelihood, k, (best, below.point), top) > penalty
     if len(weights) == 2:  # without one of two groups there is no other
         identified[:] = identified.all()
     limits[:, ~identified] = np.nan
     return WeightIntervals(limits[0], limits[1], identified)
+
+
+def deviates(
+    errors: Array | float, weights: Array | float, total: float, level: float = 0.95
+) -> Array:
+    """How many standard errors, or roots of twice the loss of likelihood, an interval has.
+
+    Of groups that are apart, the quantiles of the normal distribution. Where groups overlap, twice
+    the loss at the true weight exceeds those of chi-square too often, and more often among tables
+    that show the groups at all: weights of two Gaussians 2 or 2.5 sd apart, of 500 rows, were
+    outside of nominal 95 % intervals in 12 to 14 % of simulations. There the chance of error is
+    halved. An error that is NaN counts as that of known groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> deviates(np.array([0.1, 0.2]), np.array([0.5, 0.5]), 400).round(2)
+    array([1.96, 2.24])
+    """
+    of_known_groups = 1 / np.sqrt(total * weights * (1 - weights))
+    overlapping = errors > _OVERLAP * of_known_groups
+    return np.asarray(stats.norm.isf((1 - level) / 2 / np.where(overlapping, 2.0, 1.0)))
 
 
 def _parameters_of_one(model: Mixture, n_features: int) -> int:
@@ -214,6 +246,25 @@ def _limit(profile: _Profile, weight: float, step: float, wanted: float, least: 
     return float(expit(at))
 
 
+def _loss_without(
+    likelihood: Likelihood, component: int, starts: tuple[Array, ...], top: float
+) -> float:
+    """Twice the loss of likelihood of the mixture without a component, climbed from some points."""
+    model = likelihood.model
+    others = np.delete(np.arange(model.n_components), component)
+    fewer, found = replace(model, n_components=len(others)), -np.inf
+    for start in starts:
+        params = model.from_coordinates(likelihood.params, start)
+        if params is None:
+            continue
+        weights = params.weights[others] / params.weights[others].sum()
+        rest = MixtureParams(weights, model.family.select(params.components, others))
+        smaller = replace(likelihood, model=fewer, params=rest)
+        scales = _unit_scales(observed_information(smaller))
+        found = max(found, _maximised(smaller, smaller.point, scales)[1])
+    return 2 * (top - found)
+
+
 class _Profile:
     """Twice the loss of likelihood when one weight is fixed and all else is best."""
 
@@ -224,7 +275,7 @@ class _Profile:
         self._others = np.arange(len(best)) != component
         self._others[likelihood.model.n_components :] = True
         self._scales = _unit_scales(information[np.ix_(self._others, self._others)])
-        self._point = best
+        self.point = best
 
     def __call__(self, weight: float) -> float:
         size = self._likelihood.model.n_components
@@ -248,11 +299,11 @@ class _Profile:
             slope[: size - 1] = by_weight - shares * by_weight.sum()
             return found, slope
 
-        free, found = _maximised(value, self._point[others], self._scales)
+        free, found = _maximised(value, self.point[others], self._scales)
         loss = 2 * (self._top - found)
         if loss < -_RISE:
-            raise NotIdentified("other groups beside these fit the rows as well or better")
-        self._point = given(free)
+            raise NotIdentified("other values of the parameters have a higher likelihood")
+        self.point = given(free)
         return loss
 
 

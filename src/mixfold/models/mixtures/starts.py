@@ -103,18 +103,52 @@ def kmeans_shares(
     return one_hot(assigned, n_components)
 
 
+def _one_direction(sample: Sample, rng: np.random.Generator) -> Sample:
+    """Whitened rows along one direction, drawn at random."""
+    white = _whiten(sample).U
+    direction = rng.normal(size=(white.shape[1], 1))
+    return Sample(white @ direction, sample.weight, sample.labels)
+
+
+def _distances(sample: Sample, rng: np.random.Generator | None) -> Sample:
+    """The distance of each whitened row from one point: a row drawn by its weight, or the middle.
+
+    A cluster inside a ring, or inside a wider one, has no centre that k-means could find, and long
+    clusters beside each other are cut across by it.
+    """
+    white = _whiten(sample).U
+    centre = np.median(white, axis=0)
+    if rng is not None:
+        mass = np.cumsum(sample.weight)
+        centre = white[np.searchsorted(mass, rng.random() * mass[-1], side="right")]
+    distance = np.sqrt(((white - centre) ** 2).sum(axis=1, keepdims=True))
+    return Sample(distance, sample.weight, sample.labels)
+
+
 @dataclass(frozen=True, slots=True)
 class KMeansStart:
-    """k-means++ and a few Lloyd steps, in turn on the scaled columns, on whitened data, and on one
-    column alone."""
+    """k-means++ and a few Lloyd steps, in turn on several views of the rows: the scaled columns,
+    whitened data, one column or direction alone, the distance from the middle or from a row."""
 
     n_steps: int = 10
 
     def __call__(
         self, sample: Sample, n_components: int, rng: np.random.Generator, attempt: int
     ) -> Array:
-        views = (lambda: sample, lambda: _whiten(sample), lambda: _one_column(sample, rng))
-        return kmeans_shares(views[attempt % 3](), n_components, rng, self.n_steps)
+        views = (
+            lambda: sample,
+            lambda: _whiten(sample),
+            lambda: _one_column(sample, rng),
+            lambda: _distances(sample, rng),
+            lambda: _one_direction(sample, rng),
+            lambda: _distances(sample, rng),
+            lambda: _distances(sample, None),
+            lambda: _distances(sample, rng),
+        )
+        view = views[attempt % len(views)]()
+        if view.U.shape[1] == 1 and len(np.unique(view.U)) < n_components:
+            view = sample  # of two values, say: k-means would leave components empty
+        return kmeans_shares(view, n_components, rng, self.n_steps)
 
 
 @dataclass(frozen=True, slots=True)

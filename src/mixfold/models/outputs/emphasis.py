@@ -27,6 +27,7 @@ from scipy.optimize import minimize
 
 from mixfold.contracts import Array, record
 from mixfold.math.softmax import log_shares
+from mixfold.math.symmetric import roots_of
 from mixfold.models.outputs.gaussian_predictions import discriminant
 
 # the noises that are tried, as powers of the ratio of the largest variance of an axis to the noise
@@ -350,7 +351,7 @@ def fit_scatter(
         V, c = fresh, mean
         # the prior of the factors, set free, is absorbed by both views
         shift = first / n
-        root = np.linalg.cholesky(second / n - shift[:, :, None] * shift[:, None])
+        root = roots_of(second / n - shift[:, :, None] * shift[:, None])
         m, c = m + (W @ shift[:, :, None])[..., 0], c + (V @ shift[:, :, None])[..., 0]
         W, V = W @ root, V @ root
     return ScatterFits(W, m, s[:, 0, 0], V, c, v[:, 0, 0], np.array(objectives))

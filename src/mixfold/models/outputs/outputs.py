@@ -10,6 +10,7 @@ import numpy as np
 
 from mixfold.contracts import Array, Metric
 from mixfold.families.factor.records import Latents
+from mixfold.math.symmetric import roots_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,4 +110,4 @@ def latent_prior(latents: Latents, shared: bool) -> tuple[Array, Array]:
     covariance = second / n[:, None, None] - mean[:, :, None] * mean[:, None, :]
     empty = (count <= 0)[:, None, None]
     covariance = np.where(empty, np.eye(mean.shape[1]), covariance)
-    return mean, np.linalg.cholesky(0.5 * (covariance + np.swapaxes(covariance, 1, 2)))
+    return mean, roots_of(0.5 * (covariance + np.swapaxes(covariance, 1, 2)))

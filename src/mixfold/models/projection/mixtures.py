@@ -10,12 +10,13 @@ clusters creep.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from mixfold.contracts import Array, Block, Context, Event, Update
+from mixfold.contracts import Array, Block, Context, Event, Pilot, Update
 from mixfold.families.bayes.records import NormalPosterior
 from mixfold.families.gaussian import flat
 from mixfold.families.projection import ProjectedGaussian, ProjectionParams, ProjectionSums
@@ -42,6 +43,12 @@ _FEW = 0.1
 @dataclass(frozen=True)
 class ProjectedMixture(Mixture):
     """Free weights, means and covariances: maximum likelihood."""
+
+    def rearrangements(
+        self, params: MixtureParams, pilot: Pilot, rng: np.random.Generator
+    ) -> Iterator[MixtureParams]:
+        """None: starts are made on the plane, rows are not."""
+        return iter(())
 
     def update(
         self, params: MixtureParams, stats: MixtureStats, context: Context

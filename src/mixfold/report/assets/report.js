@@ -152,7 +152,7 @@
     legend.replaceChildren();
     if (!chosen.names) {
       var item = document.createElement("li");
-      item.append(said(+range[0].toPrecision(3)) + " ");
+      item.append(chosen.name + ": " + said(+range[0].toPrecision(3)) + " ");
       RAMP.forEach(function (shade) { var s = swatch("flat"); s.style.background = shade; item.append(s); });
       item.append(" " + said(+range[1].toPrecision(3)));
       legend.append(item);

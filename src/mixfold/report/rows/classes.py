@@ -91,6 +91,13 @@ class NumberSums:
             return np.sqrt(self.errors / self.weight)
 
     @property
+    def deviation(self) -> Array:
+        """Standard deviation of the true numbers."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            variance = self.second / self.weight - (self.first / self.weight) ** 2
+        return np.sqrt(np.maximum(variance, 0.0))
+
+    @property
     def explained(self) -> Array:
         """R^2 of each output."""
         with np.errstate(invalid="ignore", divide="ignore"):

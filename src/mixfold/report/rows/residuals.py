@@ -11,10 +11,14 @@ from mixfold.report.rows.piece import Piece
 
 
 class ResidualSums:
-    """Squared errors by column, and the rows with the largest ones (in units of the columns)."""
+    """Squared errors by column, and the rows with the largest ones.
 
-    def __init__(self) -> None:
-        self.worst = OddRows()
+    Errors are in standard deviations of their columns; of models to which the units of columns
+    matter (``one_scale``), and which neglect those of small numbers, of all columns together.
+    """
+
+    def __init__(self, one_scale: bool = False) -> None:
+        self.worst, self.one_scale = OddRows(), one_scale
         self.errors: Array | None = None
 
     def add(self, piece: Piece, columns: ColumnSums) -> None:
@@ -26,10 +30,16 @@ class ResidualSums:
         apart = np.where(np.isnan(X), 0.0, X - rebuilt)
         found = piece.weight @ apart**2
         self.errors = found if self.errors is None else self.errors + found
-        scale = columns.deviation
-        scale = np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)
+        scale = self.scale(columns)
         there = np.maximum((~np.isnan(X)).sum(axis=1), 1)
         self.worst.add(piece, -np.sqrt(((apart / scale) ** 2).sum(axis=1) / there))
+
+    def scale(self, columns: ColumnSums) -> Array:
+        """What the errors of each column are divided by (D,)."""
+        found = columns.deviation
+        if self.one_scale:
+            found = np.full(len(found), np.sqrt(np.nanmean(found**2)))
+        return np.asarray(np.where(np.isfinite(found) & (found > 0), found, 1.0))
 
     def explained_variance(self, columns: ColumnSums) -> Array:
         """Of each column the part of its variance that the reconstruction keeps."""

@@ -15,6 +15,7 @@ from mixfold.report.capabilities import (
     has_target,
     rebuilt_of,
     topics_of,
+    units_matter,
     usualness_of,
 )
 from mixfold.report.rows.classes import ClassSums, LabelSums, NumberSums
@@ -191,7 +192,7 @@ class _Pass:
         if ask.usualness is not None:
             self.odd = OddRows()
         if ask.rebuilt is not None:
-            self.residuals = ResidualSums()
+            self.residuals = ResidualSums(units_matter(self.model))
         if targets is not None and ask.chances is not None:
             self.classes = ClassSums(len(targets.classes))
         elif targets is not None and targets.classes and ask.groups is not None:

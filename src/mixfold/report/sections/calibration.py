@@ -24,8 +24,8 @@ def calibration(subject: Subject) -> Section | None:
     sums, names = look.classes, class_names(look.targets.classes)
     soft = hasattr(subject.model, "predict_proba")
     lead = (
-        f"{share(sums.accuracy)} of {_rows(sums, look.is_weighted)} get their class. "
-        "If these are the rows of the fit, new rows will do worse."
+        f"{share(sums.accuracy)} of {_rows(sums, look.is_weighted)} are classified correctly. "
+        "If the model was fitted to these rows, expect less for new rows."
     )
     parts = [facts(_numbers(sums, soft)), _confusion(sums, names, look.is_weighted)]
     if soft:
@@ -35,7 +35,9 @@ def calibration(subject: Subject) -> Section | None:
 
 
 def _rows(sums: ClassSums, weighted: bool) -> str:
-    return f"the weight of {count(sums.weight)}" if weighted else f"{count(sums.weight)} rows"
+    return (
+        f"the rows by weight ({count(sums.weight)})" if weighted else f"{count(sums.weight)} rows"
+    )
 
 
 def _numbers(sums: ClassSums, soft: bool) -> list[tuple[str, str]]:
@@ -47,7 +49,7 @@ def _numbers(sums: ClassSums, soft: bool) -> list[tuple[str, str]]:
             ("calibration error", share(sums.calibration_error)),
         ]
     if sums.unknown:
-        found.append(("rows of unknown class, left out", count(sums.unknown)))
+        found.append(("rows of unknown class (left out)", count(sums.unknown)))
     return found
 
 
@@ -58,7 +60,7 @@ def _confusion(sums: ClassSums, names: list[str], weighted: bool) -> Html:
     texts = [[count(v) for v in row] for row in counts]
     more = f", the first {_CLASSES} of {len(names)} classes" if len(names) > _CLASSES else ""
     rows = "Weight of the rows" if weighted else "Rows"
-    caption = f"{rows} of each class (line) by the class that was predicted (column){more}"
+    caption = f"{rows} of each true class (line) by predicted class (column){more}"
     return heat_table("true class", shown, shown, part, texts, caption, most=1.0)
 
 
@@ -77,16 +79,17 @@ def _reliability(sums: ClassSums, weighted: bool) -> Html:
         for i in range(BINS)
         if weight[i] > 0
     ]
-    head = ["probability", word, "given on average", "right"]
+    head = ["probability", word, "mean probability", "classified correctly"]
     hint = (
-        "On the dashed diagonal a probability means what it says. Below it, the model is too sure."
+        "On the dashed diagonal, predicted classes are correct as often as their probability says. "
+        "Below it, the probabilities are too high. The number at a point counts its rows."
     )
     return join(
         [
-            tag("h3", "Are the probabilities honest?"),
+            tag("h3", "Calibration of the probabilities"),
             picture,
             tag("p", hint, class_="hint"),
-            table(head, rows, "Rows by the probability of the class that was predicted"),
+            table(head, rows, "Rows by the probability of the predicted class"),
         ]
     )
 
@@ -95,17 +98,19 @@ def _useless(sums: ClassSums) -> tuple[Note, ...]:
     common = float(sums.confusion.sum(axis=1).max() / sums.weight)
     if sums.accuracy > common or len(sums.confusion) < 2:
         return ()
-    words = f"Telling the commonest class of every row would be right as often ({share(common)})"
-    return (Note(f"{words}: the model tells nothing of the classes.", "Fit another model"),)
+    words = f"Always predicting the most common class would be correct as often ({share(common)})."
+    return (Note(words, "The model is of no use for these classes; fit another one"),)
 
 
 def _notes(sums: ClassSums) -> tuple[Note, ...]:
     gap = float((sums.bins[1] - sums.bins[2]).sum() / sums.weight)
     if sums.calibration_error < _MUCH:
         return ()
-    how = "too sure" if gap > 0 else "too cautious"
-    words = f"Probabilities of the classes are off by {share(sums.calibration_error)} on average"
+    how = "high" if gap > 0 else "low"
+    words = (
+        f"Probabilities of predicted classes are off by {share(sums.calibration_error)} on average"
+    )
     return (
-        Note(f"{words}: the model is {how}.", "Recalibrate them with scikit-learn's "
+        Note(f"{words}, mostly too {how}.", "Recalibrate them with scikit-learn's "
              "CalibratedClassifierCV on rows that the fit has not seen"),
     )  # fmt: skip

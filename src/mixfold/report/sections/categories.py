@@ -33,11 +33,11 @@ def categories(subject: Subject) -> Section | None:
         parts = [ones, *parts] if first else [*parts, ones]
     hidden = max(0, len(several) - _COLUMNS) + max(0, len(binary) - _BINARY)
     lead = (
-        f"How common each code is in each {groups.word} and in all rows; the darker, the more "
-        f"common. Columns that tell most about the {groups.word} of a row stand first: their "
-        "mutual information is given in bits."
+        f"The share of each code in each {groups.word} and in all rows, by the parameters of the "
+        f"model. Columns that tell most about the {groups.word} of a row come first; bits: mutual "
+        f"information of the column and the {groups.word}."
     )
-    more = f" {plural(hidden, 'column')} that tell less are left out." if hidden else ""
+    more = f" Left out: {plural(hidden, 'column')} that tell less." if hidden else ""
     return Section("categories", f"Codes by {groups.word}", lead + more, join(parts))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from mixfold.contracts import Array
 from mixfold.estimators.mixtures.weight_intervals import Intervals, weight_intervals
 from mixfold.report.capabilities import Groups, has_target
-from mixfold.report.formatting import NOTHING, count, join_words, plural, share
+from mixfold.report.formatting import NOTHING, count, join_words, percent, plural, share
 from mixfold.report.markup import Html, details, join, tag
 from mixfold.report.rows.groups import SURE, GroupSums
 from mixfold.report.section import Note, Section
@@ -33,13 +34,13 @@ def components(subject: Subject) -> Section | None:
     limits = weight_limits(subject)
     parts = [
         _table(subject, groups, seen, order, limits),
-        _about_limits(subject, limits),
+        _about_limits(subject, groups, limits),
         _overlaps(groups, seen, order, subject.unit),
     ]
     title = f"{groups.several.capitalize()} and their sizes"
     notes = [] if seen is None else _notes(groups, seen, subject.unit)
-    if limits is not None and limits.unidentified:
-        notes.append(_unidentified(groups, limits))
+    if limits is not None:
+        notes += _notes_of_limits(subject, groups, limits)
     return Section(
         "components", title, _lead(groups, seen, subject.unit), join(parts), tuple(notes)
     )
@@ -54,7 +55,7 @@ def _by_size(groups: Groups, seen: GroupSums | None) -> Array:
 
 def _lead(groups: Groups, seen: GroupSums | None, unit: str) -> str:
     n, all_ = len(groups.shown), len(groups.names)
-    used = f", of {all_} that were allowed" if n < all_ else ""
+    used = f" (of at most {all_})" if n < all_ else ""
     start = f"{plural(n, groups.word, groups.several)} in use{used}."
     if seen is None or not groups.soft:
         return start
@@ -63,8 +64,8 @@ def _lead(groups: Groups, seen: GroupSums | None, unit: str) -> str:
     how = "clear" if unsure < _CLEAR else "fairly clear" if unsure < _FAIRLY_CLEAR else "blurred"
     return (
         f"{start} Assignments are {how}: the most probable {groups.word} of a {unit} has "
-        f"probability {share(mean)} on average, and {share(unsure)} of the {unit}s have less than "
-        f"{share(SURE)}."
+        f"probability {share(mean)} on average; for {share(unsure)} of the {unit}s it is below "
+        f"{percent(SURE)}."
     )
 
 
@@ -91,7 +92,7 @@ def _table(
         head += [f"weight of its {given}{units}" if subject.look.is_weighted else given + units]
         cells += [[count(seen.count[k]) for k in shown]]
         if groups.soft:
-            head += ["how sure", f"{units} below {share(SURE)}"]
+            head += ["mean probability", f"{units} below {percent(SURE)}"]
             sure = _ratio(seen.certainty, seen.count)
             cells += [[share(sure[k]) for k in shown]]
             cells += [[share(_ratio(seen.unsure, seen.count)[k]) for k in shown]]
@@ -100,7 +101,7 @@ def _table(
     return table(head, rows, f"{groups.several.capitalize()} by size{more}")
 
 
-def _about_limits(subject: Subject, limits: Intervals | None) -> Html | None:
+def _about_limits(subject: Subject, groups: Groups, limits: Intervals | None) -> Html | None:
     """What the intervals are, or why some are not there."""
     if limits is None:
         return None
@@ -108,22 +109,46 @@ def _about_limits(subject: Subject, limits: Intervals | None) -> Html | None:
     if known.any():
         prior = ", without the prior" if hasattr(subject.model, "alpha_") else ""
         words.append(
-            f"95% interval: the weights that the likelihood of the rows allows{prior}, when the "
-            "components are unknown as well."
+            f"95% interval: confidence interval of the weight by the likelihood of the rows{prior}."
+            " It takes into account that the components were estimated from the same rows, and is "
+            "made wider where they overlap."
         )
-    if limits.reason and not known.all():
-        words.append(f"No interval: {limits.reason}.")
+    lacking = groups.shown[~known[groups.shown]]
+    if limits.reason and len(lacking):
+        which = "No 95% interval"
+        if known.any():
+            which += f" for {_named(groups, lacking)}"
+        words.append(f"{which}: {limits.reason}.")
     return tag("p", " ".join(words), class_="hint")
 
 
-def _unidentified(groups: Groups, limits: Intervals) -> Note:
-    names = [groups.names[k] for k in limits.unidentified]
-    several = len(names) > 1
-    return Note(
-        f"The rows do not determine how large {groups.several if several else groups.word} "
-        f"{join_words(names)} {'are' if several else 'is'}: {limits.reason}.",
-        "Do not build on their sizes; try one component fewer, or more rows",
+def _named(groups: Groups, which: Sequence[int] | Array) -> str:
+    """``component 2``, ``components 0 and 2``."""
+    names = [groups.names[k] for k in which]
+    return f"{groups.several if len(names) > 1 else groups.word} {join_words(names)}"
+
+
+def _notes_of_limits(subject: Subject, groups: Groups, limits: Intervals) -> list[Note]:
+    if limits.local:
+        text = (
+            f"The fit is a local maximum of the likelihood: {limits.reason}. The {groups.several} "
+            "may be others than those of the best fit, and their sizes have no interval."
+        )
+        several = "n_init" in subject.model.get_params(deep=False)
+        how = "more starts (n_init=10)" if several else "another random_state"
+        return [Note(text, f"Fit again with {how}, or with fewer components")]
+    if not limits.unidentified:
+        return []
+    named, several = _named(groups, limits.unidentified), len(limits.unidentified) > 1
+    text = (
+        f"By BIC the rows are described as well without {'any one of ' if several else ''}{named}; "
+        f"{'their sizes have' if several else 'its size has'} no interval."
     )
+    remedy = (
+        "Compare other numbers of components, and components with fewer parameters "
+        "(MixtureSearch, mixfold select)"
+    )
+    return [Note(text, remedy)]
 
 
 def _ratio(a: Array, b: Array) -> Array:
@@ -149,7 +174,7 @@ def weight_limits(subject: Subject) -> Intervals | None:
 
 def _interval(limits: Intervals, k: int) -> str:
     if not np.isfinite(limits.low[k]):
-        return "not determined" if k in limits.unidentified else NOTHING
+        return NOTHING
     return f"{share(float(limits.low[k]))} to {share(float(limits.high[k]))}"
 
 
@@ -165,10 +190,13 @@ def _overlaps(groups: Groups, seen: GroupSums | None, order: Array, unit: str) -
     part = seen.overlap[np.ix_(order, order)]
     names = [groups.names[k] for k in order]
     texts = [[share(v) for v in row] for row in part]
-    caption = f"Of the {unit}s of one {groups.word} (line), the probability of each {groups.word}"
+    caption = (
+        f"Mean probability of each {groups.word} (column) over the {unit}s of one {groups.word} "
+        "(line)"
+    )
     picture = heat_table(groups.word, names, names, part, texts, caption, most=1.0)
-    words = "All of a line on the diagonal: groups that nobody confuses."
-    return details("Which ones overlap", picture, words)
+    words = f"100% on the diagonal: the {groups.word} does not overlap with any other."
+    return details(f"Overlap of the {groups.several}", picture, tag("p", words, class_="hint"))
 
 
 def _notes(groups: Groups, seen: GroupSums, unit: str) -> list[Note]:
@@ -177,9 +205,10 @@ def _notes(groups: Groups, seen: GroupSums, unit: str) -> list[Note]:
     if few:
         notes.append(
             Note(
-                f"{plural(len(few), groups.word, groups.several)} of fewer than {_FEW_ROWS} "
-                f"{unit}s ({', '.join(few[:8])}).",
-                f"Look at these {unit}s: they may be outliers and no group; try fewer components",
+                f"{plural(len(few), groups.word, groups.several)} with fewer than {_FEW_ROWS} "
+                f"{unit}s ({join_words(few, 8)}).",
+                f"Look at these {unit}s: they may be outliers rather than a group; try fewer "
+                "components",
             )
         )
     pair = _closest(groups, seen)
@@ -188,8 +217,10 @@ def _notes(groups: Groups, seen: GroupSums, unit: str) -> list[Note]:
         notes.append(
             Note(
                 f"{groups.several.capitalize()} {groups.names[j]} and {groups.names[k]} overlap: "
-                f"{share(part)} of the {unit}s of one may as well be of the other.",
-                "One component fewer may describe them as well",
+                f"a {unit} of {groups.names[j]} has probability {share(part)} of {groups.names[k]} "
+                "on average.",
+                f"One {groups.word} may be enough for both: compare with a fit with one "
+                f"{groups.word} fewer",
             )
         )
     return notes

@@ -18,23 +18,27 @@ from mixfold.report.tables import facts, table
 # what each kind of event means, and what helps
 _EVENTS = {
     "floor": (
-        "A variance became too small and was held at its floor",
-        "Fewer components, fewer parameters, or without repeated rows and columns that follow "
-        "from others",
+        "A variance fell to its lower bound (floor)",
+        "Use fewer components or fewer parameters; remove duplicated rows, and columns that are "
+        "combinations of others",
+    ),
+    "thin": (
+        "Many rows of a component have no spread in some direction (equal, or on a line)",
+        "If the equal values are a code such as 0 for none, make them a column of their own",
     ),
     "reseed": (
         "A component lost its rows and was moved to others",
-        "Fewer components, or several starts (n_init)",
+        "Use fewer components, or several starts (n_init)",
     ),
-    "drop": ("A component lost its rows and was dropped", "Fewer components"),
-    "empty": ("A component was left without rows", "Fewer components"),
+    "drop": ("A component lost its rows and was dropped", "Use fewer components"),
+    "empty": ("A component was left without rows", "Use fewer components"),
     "flat": (
-        "Documents hardly differ in their topics; the prior of their shares was held",
-        "Fewer topics",
+        "Documents hardly differ in their topics; the prior of their shares was held fixed",
+        "Use fewer topics",
     ),
     "fall": (
         "The objective fell at a step, beyond rounding",
-        "Look at the curve; scale the columns, or use float64",
+        "Look at the curve; standardise the columns, or use float64",
     ),
     "pruned": ("Empty clusters were dropped, which is how their number is learned", ""),
 }
@@ -47,7 +51,7 @@ _ENDS = {
     "interrupted": ("it was interrupted", "Fit again, or go on with warm_start"),
     "max_epochs": ("all epochs were made", ""),
     "patience": ("rows that were held out gained no more", ""),
-    "trouble": ("the weights ran away", "Lower the learning rate"),
+    "trouble": ("the weights diverged", "Lower the learning rate"),
 }
 _SHOWN = 12
 # what the diagnostics of chains are called
@@ -140,8 +144,8 @@ def _trace(model: Any) -> Html | None:
                 [Curve(words, steps, values)], f"The {words} at each iteration", "iteration",
                 words, marks=marks,
             )  # fmt: skip
-            told = "If the curve is flat at its end, more steps would change little."
-            told += " Dashed lines: something was repaired." if marks else ""
+            told = "If the curve is flat at its end, more iterations would change little."
+            told += " Dashed lines: events, listed below." if marks else ""
             return join([picture, tag("p", told, class_="hint")])
     return None
 
@@ -186,11 +190,14 @@ def _event_notes(model: Any) -> list[Note]:
     kinds = Counter(event.kind for event in getattr(model, "events_", ()))
     notes = []
     for kind, times in kinds.items():
-        if kind in ("set-aside", "outlier"):  # they speak for themselves
-            notes += [Note(e.message + ".") for e in model.events_ if e.kind == kind]
+        own = [e for e in model.events_ if e.kind == kind]
+        # what speaks for itself; a floor of no component says which one it is and what helps
+        if kind in ("set-aside", "outlier", "order") or (kind == "floor" and own[0].component < 0):
+            said = dict.fromkeys(e.message for e in own)
+            notes += [Note(f"{words[0].upper()}{words[1:]}.") for words in said]
             continue
         words, remedy = _EVENTS.get(kind, (f"Repaired: {kind}", ""))
-        who = sorted({e.component for e in model.events_ if e.kind == kind and e.component >= 0})
+        who = sorted({e.component for e in own if e.component >= 0})
         one = "component" if len(who) == 1 else "components"
         of = f" ({one} {join_words([str(k) for k in who])})" if who else ""
         often = "once" if times == 1 else f"{count(times)} times"

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array
+from mixfold.report.capabilities import has_target, units_matter
 from mixfold.report.charts.bars import bar_chart
-from mixfold.report.column_notes import units_matter
 from mixfold.report.formatting import number, plural, share
 from mixfold.report.markup import Html, details, join
 from mixfold.report.section import Section
@@ -30,7 +30,7 @@ def factors(subject: Subject) -> Section | None:
         return None
     parts = explained_variance_ratio(subject.model, loadings)
     related = correlations_of(subject.model, loadings.shape[1])
-    label = "Share of the variance that each factor explains"
+    label = _chart_label(subject)
     chart = bar_chart(100 * parts, label, "factor", "% of variance") if len(parts) > 1 else None
     body = join([chart, _heat(subject, loadings, related), _correlations(related)])
     lead = _lead(subject, loadings, float(parts.sum()), related)
@@ -41,44 +41,61 @@ def _lead(subject: Subject, loadings: Array, part: float, related: Array | None)
     what = _explained_words(subject, loadings, part)
     if related is None:
         return (
-            f"{what} Loadings are standardised: the correlation of a column with a factor"
+            f"{what} Loadings are standardised: correlations of the columns with the factors"
             f"{_by_the_model(subject)}. Hover for the loading in units of the column."
         )
     return (
-        f"{what} The factors are correlated. Loadings are standardised: by how many of its "
-        "standard deviations a column changes when a factor rises by one of its own and the others "
-        "stay, which is no correlation and may exceed one. Hover for the loading in units of the "
-        "column. "
-        "Parts of correlated factors add up to the whole, but a part is not what a factor would "
-        "explain alone."
+        f"{what} The factors are correlated (oblique rotation; see the table of their "
+        "correlations). Loadings are standardised pattern coefficients: the change of a column, in "
+        "its standard deviations, when a factor rises by one standard deviation and the other "
+        "factors stay the same. They are not correlations and may exceed one. Hover for the "
+        "loading in units of the column. The shares of variance in the chart add up to the whole, "
+        "but since the factors are correlated, a share is not what a factor would explain alone."
     )
+
+
+def _chart_label(subject: Subject) -> str:
+    if _by_axes(subject.model):
+        return "Share of the total variance along the axis of each factor"
+    return "Share of the variance that each factor explains"
+
+
+def _by_axes(model: Any) -> bool:
+    """Whether shares are those of principal axes; factors that also predict a target have none."""
+    return getattr(model, "explained_variance_ratio_", None) is not None and not has_target(model)
 
 
 def _by_the_model(subject: Subject) -> str:
     """Where the variance of a column by the model is not that of its entries."""
     if not units_matter(subject.model):
         return ""
-    return " by the model, which has the same noise in all columns; in the rows it may be another"
+    return (
+        " according to the model, which assumes the same noise variance in all columns; the "
+        "correlations in the rows may differ"
+    )
 
 
 def _explained_words(subject: Subject, loadings: Array, part: float) -> str:
     factors = plural(loadings.shape[1], "factor")
     if not units_matter(subject.model):
         return (
-            f"{factors} explain {share(part)} of the variance of a column on average (its "
-            "communality), by the parameters of the model; the rest is noise."
+            f"{factors} explain {share(part)} of the variance of a column on average, by the "
+            "parameters of the model; the rest is noise of each column. The share of a column is "
+            "its communality."
         )
     common, variance = _variances(subject.model, loadings)
     own = float(common.sum() / variance.sum())
-    if getattr(subject.model, "explained_variance_ratio_", None) is None:
+    if not _by_axes(subject.model):
         return (
-            f"{factors} explain {share(own)} of the variance of all columns together, by the "
-            "parameters of the model; the rest is noise."
+            f"{factors} explain {share(own)} of the total variance of all columns, by the "
+            "parameters of the model; the rest is noise. The share of a column is its communality."
         )
     return (
-        f"The axes of {factors} have {share(part)} of the variance of all columns together, as in "
-        f"PCA: with the noise along them. The factors themselves explain {share(own)}, by the "
-        "parameters of the model; the rest is noise."
+        f"The first {plural(loadings.shape[1], 'principal axis', 'principal axes')} "
+        f"{'has' if loadings.shape[1] == 1 else 'have'} {share(part)} of the total variance of all "
+        "columns, as in PCA (chart). That contains the noise along these axes; without it, the "
+        f"factors explain {share(own)}, by the parameters of the model. The share of a column that "
+        "the factors explain is its communality."
     )
 
 
@@ -144,7 +161,10 @@ def _heat(subject: Subject, loadings: Array, related: Array | None) -> Html:
         for j in order
     ]
     shades = np.column_stack([relative[order], np.zeros(len(order))])
-    more = " (the columns that follow them most)" if len(loadings) > _COLUMNS else ""
+    size = loadings.shape[1]
+    more = f" of the first {_FACTORS} of {size} factors" if size > _FACTORS else ""
+    if len(loadings) > _COLUMNS:
+        more += f"; the {_COLUMNS} columns with the largest loadings"
     caption = f"Standardised loadings{more}"
     picture = heat_table("column", names, heads, shades, texts, caption, most=1.0, titles=titles)
     pixels = subject.image is not None and not subject.image.guessed
@@ -158,7 +178,9 @@ def _correlations(related: Array | None) -> Html | None:
     names = [f"factor {j + 1}" for j in range(size)]
     values = related[:size, :size]
     texts = [[_two_places(v) for v in row] for row in values]
-    return heat_table("", names, names, values, texts, "Correlations of the factors", most=1.0)
+    more = f", the first {size} of {len(related)}" if len(related) > size else ""
+    caption = f"Correlations of the factors{more}"
+    return heat_table("", names, names, values, texts, caption, most=1.0)
 
 
 def _section_of_mixture(subject: Subject, loadings: Array) -> Section | None:
@@ -174,10 +196,12 @@ def _section_of_mixture(subject: Subject, loadings: Array) -> Section | None:
         rows.append([str(k), share(float(parts.sum())), *cells])
     heads = [f"factor {j + 1}" for j in range(min(loadings.shape[2], _FACTORS))]
     more = f", the first {used} of {size}" if size > used else ""
-    caption = f"Share of the variance within a component that its factors explain{more}"
+    shared = noise.ndim < 2 or noise.shape[-1] != loadings.shape[1]
+    what = "total variance of all columns" if shared else "variance of a column, on average,"
+    caption = f"Share of the {what} within a component that its factors explain{more}"
     lead = (
-        f"Within each component rows vary along {plural(loadings.shape[2], 'factor')} of its own. "
-        "Factors of two components are not the same."
+        f"Each component has {plural(loadings.shape[2], 'factor')} of its own; factor 1 of one "
+        "component has nothing to do with factor 1 of another."
     )
     body = table(["component", "together", *heads], rows, caption)
     return Section("factors", "Factors within components", lead, body)

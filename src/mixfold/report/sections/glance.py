@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from mixfold.report.capabilities import axis_word, has_target
-from mixfold.report.formatting import count, plural, share, short
+from mixfold.report.formatting import class_names, count, join_words, plural, share, short
 from mixfold.report.markup import Html, tag
 from mixfold.report.section import Note
 from mixfold.report.sections.components import training_weight
@@ -13,6 +16,9 @@ from mixfold.report.sections.convergence import describe_end
 from mixfold.report.sections.settings import parameters
 from mixfold.report.subject import Subject
 from mixfold.report.tables import facts
+
+# characters of a setting that there is room for
+_LONG = 60
 
 
 def glance(subject: Subject, notes: Sequence[Note]) -> Html:
@@ -58,9 +64,13 @@ def summary(subject: Subject, notes: Sequence[Note]) -> str:
         and subject.look.classes is not None
         and subject.look.classes.weight
     ):
-        parts.append(f"{share(subject.look.classes.accuracy)} of the rows get their class")
+        sums = subject.look.classes
+        rows = "" if sums.unknown else f"{count(subject.look.n_rows)} "
+        parts.append(
+            f"{share(sums.accuracy)} of the {rows}rows of this report are classified correctly"
+        )
     serious = sum(note.serious for note in notes)
-    parts.append(f"{plural(serious, 'thing')} to know" if serious else "no warnings")
+    parts.append(plural(serious, "warning") if serious else "no warnings")
     return "; ".join(part for part in parts if part) + "."
 
 
@@ -91,14 +101,14 @@ def _notes(notes: Sequence[Note]) -> Html | None:
     items = [
         tag(
             "li",
-            tag("strong", "To know: " if note.serious else "By the way: "),
+            tag("strong", "Warning: " if note.serious else "Note: "),
             note.text,
             f" {note.remedy}." if note.remedy else None,
             class_="serious" if note.serious else "aside",
         )
         for note in sorted(notes, key=lambda n: not n.serious)
     ]
-    return tag("ul", *items, class_="notes", aria_label="Things to know")
+    return tag("ul", *items, class_="notes", aria_label="Warnings and notes")
 
 
 def _facts(subject: Subject) -> list[tuple[str, Html | str]]:
@@ -108,19 +118,33 @@ def _facts(subject: Subject) -> list[tuple[str, Html | str]]:
         found.append(("chosen by", type(subject.asked).__name__))
     found.append((_column_words(subject)[1], count(int(model.n_features_in_))))
     if subject.look is not None:
-        found.append((f"{subject.unit}s looked at", count(subject.look.n_rows)))
+        found.append((f"{subject.unit}s in this report", count(subject.look.n_rows)))
         if subject.look.is_weighted:
-            found.append(("their weight", count(subject.look.columns.weight)))
+            found.append(("total weight", count(subject.look.columns.weight)))
     if has_target(model):
-        found.append(("fitted to", "a target"))
-    changed = [(n, v) for n, v in parameters(subject.asked)[0] if n != "random_state"]
+        found.append(_target(model))
+    changed = [(n, v) for n, v in parameters(model)[0] if n != "random_state"]
     if changed:
-        found.append(("settings", short(", ".join(f"{n}={v}" for n, v in changed), 200)))
+        found.append(("settings", ", ".join(_setting(n, v) for n, v in changed)))
     seed = model.get_params(deep=False).get("random_state")
     found.append(("seed", "none" if seed is None else str(seed)))
     found += list(subject.origin.items())
     found.append(("report made", subject.made.strftime("%Y-%m-%d %H:%M")))
     return found
+
+
+def _target(model: Any) -> tuple[str, str]:
+    """What the model predicts."""
+    classes = getattr(model, "classes_", None)
+    if classes is None or np.ndim(classes) != 1 or not len(classes):
+        return "predicts", "numbers"
+    names = [short(name, 24) for name in class_names(classes)]
+    return "predicts", f"{plural(len(names), 'class', 'classes')}: {join_words(names)}"
+
+
+def _setting(name: str, value: str) -> str:
+    """A value that is too long for the head stands in the table of settings."""
+    return f"{name}={value}" if len(value) <= _LONG else f"{name} (see Settings)"
 
 
 def contents(titles: Sequence[tuple[str, str]]) -> Html:

@@ -30,8 +30,9 @@ def labels(subject: Subject) -> Section | None:
     shades = part[:_LABELS, : len(shown)]
     picture = heat_table("label", names[:_LABELS], heads, shades, texts, caption, most=1.0)
     lead = (
-        f"The labels that were given, which the fit has not seen, beside the {groups.several}. "
-        f"Adjusted Rand index {number(adjusted_rand(counts))}: 1 is the same division, 0 chance."
+        f"The given labels, which were not used in the fit, against the {groups.several}. "
+        f"Adjusted Rand index {number(adjusted_rand(counts))}: 1 is perfect agreement, 0 is what "
+        "chance gives."
     )
     notes = tuple(_notes(counts))
     return Section("labels", "Labels and groups", lead, picture, notes)
@@ -43,7 +44,7 @@ def _notes(counts: Array) -> list[Note]:
     if kinds <= _LABELS or kinds < rows / 2:
         return []
     text = f"{count(kinds)} different labels were given for {plural(rows, 'row')}."
-    return [Note(text, "If they are names of rows, leave them out: they cannot match groups")]
+    return [Note(text, "If they name single rows, leave them out: they cannot match groups")]
 
 
 def adjusted_rand(counts: Array) -> float:

@@ -9,9 +9,9 @@ from mixfold.report.section import Section
 from mixfold.report.subject import Subject
 
 _ROWS = (
-    "No data were given, so this page is about the model alone. Left out: the map of the "
-    "rows, how surely rows belong to groups, the oddest rows, reconstructions, missing entries. "
-    "Give the rows to see them:"
+    "No rows were given, so this page is about the model alone. Left out: the map of the rows, "
+    "probabilities of groups, the oddest rows, reconstructions, missing entries. To see them, give "
+    "the rows:"
 )
 
 
@@ -23,12 +23,11 @@ def left_out(subject: Subject) -> Section | None:
         return Section("left-out", "What is left out", _ROWS, body)
     items = [*_list_refusals(subject), *_sample(subject)]
     if has_target(subject.model) and subject.look.targets is None:
-        items.append(
-            tag("li", "How well the target is predicted: give y (--target on the command line).")
-        )
+        items.append(tag("li", "Quality of predictions: needs y (--target on the command line)."))
     if subject.look.classes is not None and not subject.look.classes.weight:
         known = join_words(class_names(subject.model.classes_))
-        items.append(tag("li", f"No label that was given is a class of the model ({known})."))
+        items.append(tag("li", f"Quality of predictions: no given label is a class of the model "
+                               f"({known})."))  # fmt: skip
     if not items:
         return None
     return Section("left-out", "What is left out", "", tag("ul", *items))
@@ -37,7 +36,7 @@ def left_out(subject: Subject) -> Section | None:
 def _list_refusals(subject: Subject) -> list[Html]:
     assert subject.look is not None
     return [
-        tag("li", f"The model could not be asked for {what}: {reason}")
+        tag("li", f"The model could not give {what}: {reason}")
         for what, reason in subject.look.refused.items()
     ]
 
@@ -48,8 +47,8 @@ def _sample(subject: Subject) -> list[Html]:
     if shown >= total:
         return []
     words = (
-        f"The map shows a sample of {count(shown)} of {count(total)} {subject.unit}s; histograms, "
-        "intervals and what is tried on hidden entries rest on a sample, too. Sizes, means, the "
-        f"oddest {subject.unit}s and scores are of all of them."
+        f"The map shows a sample of {count(shown)} of {count(total)} {subject.unit}s. Histograms, "
+        "intervals and the trial with hidden entries also use a sample. Sizes, means, the oddest "
+        f"{subject.unit}s and scores use all {subject.unit}s."
     )
     return [tag("li", words)]

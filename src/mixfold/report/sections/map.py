@@ -46,16 +46,17 @@ def latent_map(subject: Subject) -> Section | None:
 
 def _help(unit: str) -> str:
     return (
-        f"Drag to move, turn the wheel with Ctrl or use the buttons to zoom, point at a {unit}, or "
-        f"tap it, to read it. By keys: arrows move, + and \u2212 zoom, 0 resets, n and p step from "
+        f"Drag to move; zoom with Ctrl and the wheel or with the buttons; point at a {unit}, or "
+        f"tap it, to read it. Keys: arrows move, + and \u2212 zoom, 0 resets, n and p step from "
         f"{unit} to {unit}. Filter by the number of a {unit}, the name of a group, or a column and "
-        "a limit: name > 2."
+        "a limit (name > 2)."
     )
 
 
 _APART = (
-    "in the directions that separate the groups best",
-    "in the direction that separates the groups best, and that in which rows vary most within them",
+    "projected on the two directions that separate the groups best",
+    "projected on the direction that separates the groups best and the one in which rows vary most "
+    "within groups",
 )
 
 
@@ -72,15 +73,18 @@ def _lead(subject: Subject, found: Points) -> str:
     how = (
         _APART[found.axes[found.first[1]][0].startswith("variation")]
         if first.startswith("separating")
-        else "in the directions in which rows differ most"
+        else "projected on the two directions of largest variance"
         if first.startswith("principal")
-        else "at their expected " + axis_word(subject.model)[1]
+        else f"by the expected values of their first two {axis_word(subject.model)[1]}"
     )
     far = chart.beyond(*(found.axes[i][1] for i in found.first))
     lie = "lies" if far == 1 else "lie"
     more = f" {plural(far, subject.unit)} {lie} beyond the edges: zoom out." if far else ""
-    largest = " Each has the colour of its largest topic." if found.word == "topic" else ""
-    alike = f"{subject.unit.capitalize()}s that lie close together are alike."
+    largest = " Colours: the largest topic of each." if found.word == "topic" else ""
+    alike = (
+        f"{subject.unit.capitalize()}s that are far apart differ; those close together may still "
+        "differ in other directions."
+    )
     return f"{which}, {how}.{largest} {alike}{more}"
 
 

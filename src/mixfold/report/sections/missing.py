@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.engine.sources import open_source
 from mixfold.report.capabilities import Ask, filled_of
 from mixfold.report.column_notes import column_notes
-from mixfold.report.formatting import count, number, plural, share, short
+from mixfold.report.formatting import count, join_words, number, percent, plural, share, short
 from mixfold.report.markup import Html, details
 from mixfold.report.section import Note, Section
 from mixfold.report.subject import Subject
@@ -40,43 +42,54 @@ def missing(subject: Subject) -> Section | None:
     )
     if recovered is not None:
         lead += (
-            f" How well they can be filled was tried on known entries{_of_rows(subject)}: "
-            f"{share(_HIDDEN)} of them "
-            "were hidden and filled from the rest of their row."
+            f" To see how well the model fills them, {percent(_HIDDEN)} of the known entries"
+            f"{_of_rows(subject)} were hidden and filled from the rest of their row, "
+            f"{_TRIALS} times."
         )
         numbers, codes = len(lacks) > len(subject.codes), len(subject.codes) > 0
         if numbers:
-            lead += " Told is R²: 100% is exact, 0% no better than the mean of the column."
+            of = " for numbers" if codes else ""
+            lead += (
+                f' "Recovered"{of} is R²: 100% is exact, 0% is no better than the mean of the '
+                "column."
+            )
         if codes:
-            start = "Of columns of codes it" if numbers else "Told"
-            lead += f" {start} is the share of hidden codes that were filled right."
-        lead += " If these are the rows of the fit, it is a little flattering."
+            of = " for codes" if numbers else ""
+            lead += (
+                f' "Recovered"{of} is the share that was filled correctly; in brackets, the share '
+                "for always filling the most common code."
+            )
+        lead += " If the model was fitted to these rows, new rows are filled somewhat less well."
     notes = (*column_notes(subject), *_notes(subject, lacks / n))
     return Section("missing", "Missing entries", lead, table_of_columns(subject, recovered), notes)
 
 
-def table_of_columns(subject: Subject, recovered: Array | None = None) -> Html:
-    """Every column by itself, those that lack most first."""
+def table_of_columns(subject: Subject, recovered: Recovery | None = None) -> Html:
+    """Every column by itself, those with most missing entries first."""
     look = subject.look
     assert look is not None
     lacks, columns = look.columns.missing, look.columns
     order = np.argsort(-lacks, kind="stable")[:_COLUMNS]
-    head = ["column", "missing", "mean", "sd", "least", "most"]
+    head = ["column", "missing", "mean", "sd", "min", "max"]
     if recovered is not None:
-        head.insert(2, "can be recovered")
+        head.insert(2, "recovered")
     rows = []
     for j in order:
         part = lacks[j] / look.n_rows
         cells = [short(subject.names[j]), bar(part, share(float(part)))]
         if recovered is not None:
-            cells.append(share(float(max(recovered[j], 0.0))))
+            part = f"{share(float(max(recovered.found[j], 0.0)))}"
+            common = recovered.by_commonest[j]
+            cells.append(f"{part} ({share(float(common))})" if j in subject.codes else part)
         numbers = (columns.mean[j], columns.deviation[j], columns.minimum[j], columns.maximum[j])
         texts = [number(v) for v in numbers]
         if j in subject.codes:  # their mean means nothing
             texts[:2] = ["codes", ""]
         rows.append([*cells, *texts])
     more = f", the first {_COLUMNS} of {len(lacks)}" if len(lacks) > _COLUMNS else ""
-    lacking = "those that lack most first" if lacks.any() else "in their order"
+    lacking = (
+        "those with most missing entries first" if lacks.any() else "in the order of the table"
+    )
     return table(head, rows, f"Columns, {lacking}{more}")
 
 
@@ -93,11 +106,19 @@ def _of_rows(subject: Subject) -> str:
     return f" of {plural(n, 'row')}" if n < subject.look.n_rows else ""
 
 
-def recovery(subject: Subject, fill: Ask) -> Array:
-    """R^2 (D,) of known entries that were hidden and filled; NaN where too few could be tried.
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """R^2 (D,) of hidden entries, of codes the share filled right; NaN where too few were tried.
 
-    Of columns of codes the share that was filled right.
+    ``by_commonest`` (D,) is the share of right ones if the most common code were filled.
     """
+
+    found: Array
+    by_commonest: Array
+
+
+def recovery(subject: Subject, fill: Ask) -> Recovery:
+    """Hide known entries, fill them, and compare."""
     assert subject.look is not None
     sampled = subject.look.sampled
     few = np.linspace(0, len(sampled) - 1, n_tried(subject)).astype(int)  # rows may be sorted
@@ -106,20 +127,30 @@ def recovery(subject: Subject, fill: Ask) -> Array:
     rng = np.random.default_rng(subject.seed)
     tried, errors = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     spread = np.nan_to_num(subject.look.columns.deviation) ** 2
+    usual = {j: _most_common(X[:, j]) for j in subject.codes}
+    as_usual = np.zeros(X.shape[1])
     for _ in range(_TRIALS):
         hidden = ~np.isnan(X) & (rng.random(X.shape) < _HIDDEN)
         hidden &= (~np.isnan(X) & ~hidden).any(axis=1)[:, None]  # something must be left to go by
         filled = fill(open_source(np.where(hidden, np.nan, X)))
         tried += hidden.sum(axis=0)
         wrong = (X - filled) ** 2
-        for j in subject.codes:
+        for j, code in usual.items():
             wrong[:, j] = np.round(filled[:, j]) != X[:, j]
+            as_usual[j] += (X[hidden[:, j], j] == code).sum()
         errors += np.where(hidden, wrong, 0.0).sum(axis=0)
     for j in subject.codes:
         spread[j] = 1.0
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = 1 - errors / tried / spread
-    return np.where((tried >= _LEAST_PAIRS) & (spread > 0), found, np.nan)
+        found, common = 1 - errors / tried / spread, as_usual / tried
+    known = (tried >= _LEAST_PAIRS) & (spread > 0)
+    return Recovery(np.where(known, found, np.nan), np.where(known, common, np.nan))
+
+
+def _most_common(values: Array) -> float:
+    """NaN if no value is there."""
+    codes, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+    return float(codes[counts.argmax()]) if len(codes) else float("nan")
 
 
 def _notes(subject: Subject, part: Array) -> list[Note]:
@@ -129,17 +160,18 @@ def _notes(subject: Subject, part: Array) -> list[Note]:
     if much:
         notes.append(
             Note(
-                f"{plural(len(much), 'column')} lack more than half of their entries "
-                f"({', '.join(short(n, 24) for n in much[:4])}).",
-                "What is said of them rests on few rows",
+                f"{plural(len(much), 'column')} with more than half of the entries missing "
+                f"({join_words([short(n, 24) for n in much], 4)}).",
+                "What this report says of them is based on few rows",
                 serious=False,
             )
         )
     if subject.look.columns.empty_rows:
         notes.append(
             Note(
-                f"{plural(subject.look.columns.empty_rows, 'row')} without a single entry.",
-                "They say nothing; leave them out",
+                f"{plural(subject.look.columns.empty_rows, 'row')} without any entry: no "
+                "information.",
+                "Leave them out",
             )
         )
     return notes

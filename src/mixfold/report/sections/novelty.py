@@ -8,7 +8,7 @@ from mixfold.contracts import Array
 from mixfold.estimators.shell.oddness import oddness_of
 from mixfold.report.capabilities import ODDNESS
 from mixfold.report.charts.bars import histogram
-from mixfold.report.formatting import count, number, odder, oddness_share, share, short
+from mixfold.report.formatting import count, number, odder, oddness_share, percent, share, short
 from mixfold.report.images import affordable, grey, tile
 from mixfold.report.markup import Html, details, join, tag
 from mixfold.report.rows.odd import RARE, OddRows
@@ -33,27 +33,39 @@ def novelty(subject: Subject) -> Section | None:
     lead = _lead(subject, name)
     if any(np.isfinite(reason.oddness) for row in reasons for reason in row):
         lead += (
-            " After an entry stands what the other entries of its row let expect, and how odd it "
-            "is given these."
+            " In brackets after an entry: its value predicted from the other entries of the row, "
+            "and how odd the entry is given these."
         )
     listing = _table(subject, odd, name, reasons)
     if subject.image is not None and not subject.image.guessed:
         listing = details("Which pixels make them odd", listing)
     body = join([_pictures(subject, odd), picture, listing])
-    return Section("novelty", f"The oddest {subject.unit}s", lead, body, _notes(odd, name))
+    return Section("novelty", f"The oddest {subject.unit}s", lead, body, _notes(subject, odd, name))
 
 
-def _notes(odd: OddRows, name: str) -> tuple[Note, ...]:
+def _notes(subject: Subject, odd: OddRows, name: str) -> tuple[Note, ...]:
     """Far more odd rows than the model would draw: it does not describe them."""
     if name != ODDNESS or odd.weight < _ENOUGH or odd.beyond < _MANY * odd.weight:
         return ()
     text = (
-        f"{share(odd.beyond / odd.weight)} of the rows are odder than {share(1 - RARE)} of those "
-        f"that the model would draw, where {share(RARE)} is expected: groups, tails or dependence "
-        "of these rows are not as the model has them."
+        f"{share(odd.beyond / odd.weight)} of the rows are odder than {percent(1 - RARE)} of rows "
+        f"drawn from the model, where {percent(RARE)} is expected. The model does not describe "
+        "these rows: they may have heavier tails, more groups or other dependence than it assumes."
     )
-    remedy = "Look at the oddest rows and at the map; try more components or another family"
-    return (Note(text, remedy),)
+    return (Note(text, f"Look at the oddest rows and at the map; {_other_model(subject)}"),)
+
+
+def _other_model(subject: Subject) -> str:
+    """What may describe the rows better."""
+    groups = subject.groups
+    mixed = groups is not None and groups.word != "class" and len(groups.names) > 1
+    if hasattr(subject.model, "loadings_") and not mixed:
+        return "transform skewed columns, try more factors, or a mixture of such models"
+    if groups is not None and groups.word == "class":
+        return "try several components for each class, or another family"
+    if hasattr(subject.model, "loadings_"):
+        return "transform skewed columns, or try more components"
+    return "transform skewed columns, try more components, or another family"
 
 
 def _lead(subject: Subject, name: str) -> str:
@@ -61,22 +73,24 @@ def _lead(subject: Subject, name: str) -> str:
     size = count(subject.look.n_rows)
     if subject.has_topics:
         return (
-            f"Documents with the lowest {name}, of all {size}: another language, tables and noise, "
-            "or subjects for which there is no topic."
+            f"The documents with the lowest {name}, of all {size}. They may be in another "
+            "language, be tables or noise, or have a subject without a topic. The mean over few "
+            "words varies more: short documents come first more often."
         )
     if name == ODDNESS:
         odd = subject.look.odd
         assert odd is not None
         part = odd.beyond / odd.weight if odd.weight else 0.0
         return (
-            f"The oddest of all {size} rows: mistakes of measurement, rare kinds, or rows that "
-            "belong elsewhere. Odder than 99.8% means: of rows with the same entries seen, drawn "
-            f"from the model, 99.8% are denser. {share(part)} of the rows are odder than "
-            f"{share(1 - RARE)} of such rows; by the model it would be {share(RARE)}."
+            f"The oddest of all {size} rows. They may be errors of measurement, rare kinds, or "
+            "rows of another population. Odder than 99.8% means: of rows drawn from the model with "
+            "the same entries missing, 99.8% have a higher density. "
+            f"{share(part)} of the rows are odder than {percent(1 - RARE)} of such rows; if the "
+            f"model were true, it would be {percent(RARE)}."
         )
     return (
-        f"Rows with the lowest {name}, of all {size}: mistakes of measurement, rare kinds, or rows "
-        "that belong elsewhere. Look at them before trusting anything else."
+        f"The rows with the lowest {name}, of all {size}. They may be errors of measurement, rare "
+        "kinds, or rows of another population."
     )
 
 
@@ -104,7 +118,7 @@ def _table(subject: Subject, odd: OddRows, name: str, reasons: list[list[Reason]
 
 def _words(subject: Subject, reasons: list[Reason]) -> str:
     told = [_reason(subject, reason) for reason in reasons[:_NAMED]]
-    return "; ".join(told) or "no single column: the combination"
+    return "; ".join(told) or "no single entry: the combination"
 
 
 def _reason(subject: Subject, reason: Reason) -> str:
@@ -140,7 +154,8 @@ def _histogram(subject: Subject, odd: OddRows, name: str) -> Html | None:
     label = f"How many {subject.unit}s have which {name}"
     picture = histogram(counts, edges, label, name, list(odd.values), f"{subject.unit}s")
     hint = (
-        f"Marks below the axis: the oddest {subject.unit}s; those beyond the left end stand at it."
+        f"Marks below the axis: the oddest {subject.unit}s; those beyond the left end are drawn "
+        "at it."
     )
     return join([picture, tag("p", hint, class_="hint")])
 
@@ -148,10 +163,10 @@ def _histogram(subject: Subject, odd: OddRows, name: str) -> Html | None:
 def _by_oddness(subject: Subject, values: Array) -> Html:
     counts, edges = np.histogram(oddness_of(values), bins=20, range=(0.0, 1.0))
     label = f"How many {subject.unit}s have which oddness"
-    picture = histogram(counts, edges, label, "odder than this part of such rows", [])
+    picture = histogram(counts, edges, label, "oddness: share of such rows that are less odd", [])
     hint = (
-        "If rows were drawn from the model, all bars would be about equally high. A high bar at "
-        "the right end: more odd rows than the model expects."
+        "For rows drawn from the model all bars would be about equally high. A higher bar at the "
+        "right end: more odd rows than the model expects."
     )
     return join([picture, tag("p", hint, class_="hint")])
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.report.formatting import share
+from mixfold.report.formatting import number, share
 from mixfold.report.images import ImageShape, affordable, grey, signed_image, tile
 from mixfold.report.markup import Html, details, join, tag
 from mixfold.report.profiles import profiles_of
@@ -27,15 +27,18 @@ def pictures(subject: Subject) -> Section | None:
     if not parts:
         return None
     notes: tuple[Note, ...] = ()
-    lead = f"Each row as a picture of {shape.height} \u00d7 {shape.width} pixels."
+    size = f"{shape.height} \u00d7 {shape.width} pixels"
+    lead = f"Each row shown as an image of {size}."
     if shape.guessed:
-        guess = f"That {subject.model.n_features_in_} columns are a picture is a guess"
-        lead += f" {guess}."
-        told = "Say image_shape=(height, width), or give the columns names if they are none"
-        notes = (
-            Note(f"{guess}: {shape.height} \u00d7 {shape.width} pixels.", told, serious=False),
+        columns = subject.model.n_features_in_
+        lead += f" This is a guess: {columns} columns without names are a square."
+        text = f"The {columns} columns were taken for images of {size}, which is a guess."
+        told = (
+            "If it is wrong, give image_shape=(height, width) (--image-shape HEIGHTxWIDTH), or "
+            "names to the columns if rows are not images"
         )
-    return Section("pictures", "Pictures", lead, join(parts), notes)
+        notes = (Note(text, told, serious=False),)
+    return Section("pictures", "Images", lead, join(parts), notes)
 
 
 def _means(subject: Subject, shape: ImageShape) -> Html | None:
@@ -50,7 +53,11 @@ def _means(subject: Subject, shape: ImageShape) -> Html | None:
         name = groups.label(k)
         weight = "" if groups.weights is None else f", {share(float(groups.weights[k]))}"
         tiles.append(tile(grey(found.means[i], shape, low, high, f"mean of {name}"), name + weight))
-    return _sheet(f"Means of the {groups.several}", tiles, len(found.means))
+    scale = f"Black is {number(low)}, white is {number(high)}."
+    return join([
+        _sheet(f"Mean image of each {groups.word}", tiles, len(found.means)),
+        tag("p", scale, class_="hint"),
+    ])  # fmt: skip
 
 
 def _mean(subject: Subject, shape: ImageShape) -> Html | None:
@@ -58,8 +65,13 @@ def _mean(subject: Subject, shape: ImageShape) -> Html | None:
     mean = np.asarray(getattr(subject.model, "mean_", ()), float)
     if mean.shape != (shape.height * shape.width,):
         return None
-    picture = grey(mean, shape, float(mean.min()), float(mean.max()), "mean of all rows")
-    return tag("div", tile(picture, "mean of all rows"), class_="sheet")
+    low, high = float(mean.min()), float(mean.max())
+    picture = grey(mean, shape, low, high, "mean of all rows")
+    scale = f"Black is {number(low)}, white is {number(high)}."
+    return join([
+        tag("div", tile(picture, "mean of all rows"), class_="sheet"),
+        tag("p", scale, class_="hint"),
+    ])  # fmt: skip
 
 
 def _factors(subject: Subject, shape: ImageShape) -> Html | None:
@@ -74,12 +86,15 @@ def _factors(subject: Subject, shape: ImageShape) -> Html | None:
     wide = min(sets.shape[2], _FACTORS)
     shown = max(1, affordable(shape, min(len(sets) * wide, _MOST_FACTORS)) // wide)
     lines = [tag("div", *_line(own[:, :wide], shape), class_="sheet") for own in sets[:shown]]
-    title = "What each factor adds (orange) and takes away (blue)"
+    title = "Loadings of each factor as an image, orange positive, blue negative"
+    if sets.shape[2] > wide:
+        title += f" (the first {wide} of {sets.shape[2]} factors)"
+    hint = "Each image has its own scale: its largest loading has the full colour."
     if len(sets) == 1:
-        return join([tag("h3", title), *lines])
+        return join([tag("h3", title), *lines, tag("p", hint, class_="hint")])
     named = [join([tag("h3", f"component {k}"), line]) for k, line in enumerate(lines)]
     more = f", of the first {shown} components" if shown < len(sets) else ", component by component"
-    return details(title + more, *named)
+    return details(title + more, *named, tag("p", hint, class_="hint"))
 
 
 def _line(loadings: Array, shape: ImageShape) -> list[Html]:
@@ -105,7 +120,11 @@ def _codebook(subject: Subject, shape: ImageShape) -> Html | None:
     for i, row in enumerate(found[:shown]):
         name = f"code {i + 1}"
         tiles.append(tile(signed_image(row, shape, float(np.abs(row).max()), name), name))
-    return _sheet("The codes of which rows are made", tiles, len(found))
+    hint = "Each image has its own scale: orange is positive, blue negative."
+    return join([
+        _sheet("The codes (dictionary) of which rows are combined", tiles, len(found)),
+        tag("p", hint, class_="hint"),
+    ])  # fmt: skip
 
 
 def _books(model: Any) -> list[Array]:

@@ -16,13 +16,21 @@ def predictions(subject: Subject) -> Section | None:
     if look is None or look.numbers is None:
         return None
     explained, error = look.numbers.explained, look.numbers.root_mean_square
+    spread = look.numbers.deviation
     rows = [
-        [f"output {j}", share(float(explained[j])), number(error[j])]
+        [_name(j, len(explained)), share(float(explained[j])), number(error[j]), number(spread[j])]
         for j in range(min(len(explained), _SHOWN))
     ]
-    caption = "How well each output is predicted"
-    body = table(["", "R²: variance explained", "typical error"], rows, caption)
+    more = f", the first {_SHOWN} of {len(explained)}" if len(explained) > _SHOWN else ""
+    caption = f"How well the target is predicted{more}"
+    head = ["", "R²", "root mean square error", "sd of the true values"]
+    body = table(head, rows, caption)
     lead = (
-        "Predictions against the outputs that were given; new rows will do worse than those fitted."
+        "Predictions against the true values. If the model was fitted to these rows, expect larger "
+        "errors for new rows."
     )
     return Section("predictions", "Predicted numbers", lead, body)
+
+
+def _name(j: int, outputs: int) -> str:
+    return "target" if outputs == 1 else f"target {j}"

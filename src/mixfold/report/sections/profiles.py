@@ -17,6 +17,7 @@ _COLUMNS, _GROUPS = 40, 14
 # groups for which there is room for deviations as well
 _SPELLED = 4
 _FAR, _NAMED = 0.5, 4
+NORMAL = ", numbers taken as normal within each group"
 
 
 def profiles(subject: Subject) -> Section | None:
@@ -39,20 +40,20 @@ def profiles(subject: Subject) -> Section | None:
 def _lead(groups: Groups, found: Profiles) -> str:
     """How to read the lines and the table."""
     first = (
-        "Columns stand in the order of what they tell about the "
-        f"{groups.word} of a row (mutual information)."
+        f"Columns are sorted by how much they tell about the {groups.word} of a row (mutual "
+        f"information{NORMAL * bool(found.numbers.any())})."
     )
     if not found.numbers.any():
         return (
-            f"Codes that are more common in a {groups.word} than in all rows, with their shares in "
-            f"both. {first}"
+            f"Codes that are more common in a {groups.word} than in all rows, with their share of "
+            f"the rows in both. {first}"
         )
-    whose = "" if found.fitted else " of the rows"
+    whose = "by the parameters of the model" if found.fitted else "of its rows"
     lead = (
-        f"Means{whose} in each {groups.word}. Orange is above the mean of all rows, blue below; "
-        f"the shade tells by how many standard deviations (sd). {first}"
+        f"Means in each {groups.word}, {whose}. Orange is above the mean of all rows, blue below; "
+        f"the darker, the more standard deviations (sd) of all rows it is away. {first}"
     )
-    more = " Columns of codes are told by the shares of their codes, here and below."
+    more = " Columns of codes are described by the shares of their codes, here and below."
     return lead + more if found.codes else lead
 
 
@@ -104,8 +105,9 @@ def _heat(groups: Groups, found: Profiles, names: list[str], order: Array, which
     hidden = int(found.numbers.sum()) - len(order)
     more = f"; {hidden} columns that tell less are left out" if hidden > 0 else ""
     more += f"; the largest {_GROUPS} {groups.several}" if len(groups.shown) > _GROUPS else ""
-    spread = "" if found.deviations is None else " (hover for its standard deviation)"
-    spread = " \u00b1 its standard deviation" if spelled else spread
+    whose = "the model" if found.spread_by_model else "its rows"
+    spread = "" if found.deviations is None else " (hover for the standard deviation)"
+    spread = f" \u00b1 the standard deviation of {whose}" if spelled else spread
     caption = f"Mean of each column in each {groups.word}{spread}{more}"
     rows, shades = [names[j] for j in order], found.apart[np.ix_(which, order)].T
     return heat_table("column", rows, heads, shades, texts, caption, most=2.0, titles=titles)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.report.column_notes import units_matter
+from mixfold.report.capabilities import units_matter
 from mixfold.report.formatting import NOTHING, number, share, short
 from mixfold.report.images import ImageShape, affordable, grey, signed_image, tile
 from mixfold.report.markup import Html, details, join, tag
@@ -30,7 +30,7 @@ def residuals(subject: Subject) -> Section | None:
     parts = [_columns(subject, kept), _rows(subject, sums, rebuilt)]
     if subject.image is not None:
         parts.insert(0, _pictures(subject, subject.image))
-    return Section("residuals", "Reconstructions and what is left", _lead(subject, kept),
+    return Section("residuals", "Reconstruction", _lead(subject, kept),
                    join(parts))  # fmt: skip
 
 
@@ -41,15 +41,15 @@ def _lead(subject: Subject, kept: Array) -> str:
     if units_matter(subject.model) or not np.isfinite(kept).any():
         total = float(np.nansum(look.columns.mass * look.columns.deviation**2))
         whole = 1 - float(look.residuals.errors.sum()) / total if total > 0 else float("nan")
-        lead = f"Rebuilt rows keep {share(whole)} of the variance of all columns together (R²)."
+        lead = f"Reconstructed rows keep {share(whole)} of the total variance of all columns (R²)."
     else:
         mean = float(np.nanmean(kept))
-        lead = f"Rebuilt rows keep {share(mean)} of the variance of a column on average (R²)."
+        lead = f"Reconstructed rows keep {share(mean)} of the variance of a column on average (R²)."
     if not _has_factors(subject):
         return lead
     return (
-        f"{lead} That is not what the factors explain by the parameters (see above): a row is "
-        "rebuilt from factors that were inferred from the row itself, its noise included."
+        f"{lead} This differs from the communality in the section on factors: the factors of a row "
+        "are inferred from the row itself, so they also reproduce a part of its noise."
     )
 
 
@@ -61,24 +61,25 @@ def _has_factors(subject: Subject) -> bool:
 
 def _columns(subject: Subject, kept: Array) -> Html:
     """Worst columns first: there the model misses something."""
-    order = np.argsort(np.nan_to_num(kept, nan=np.inf), kind="stable")[:_COLUMNS]
+    kept = np.where(np.isfinite(kept), kept, np.nan)  # a column that does not vary has no R²
+    order = np.argsort(kept, kind="stable")[:_COLUMNS]
     rows = [[short(subject.names[j]), bar(kept[j], share(float(kept[j])))] for j in order]
-    head = ["column", "R² of rebuilt rows"]
+    head = ["column", "R² of reconstruction"]
     if _has_factors(subject):
         part = communalities(subject.model, np.asarray(subject.model.loadings_, float))
         head.append("communality")
         rows = [[*row, share(float(part[j]))] for row, j in zip(rows, order, strict=True)]
     more = f", the worst {_COLUMNS} of {len(kept)}" if len(kept) > _COLUMNS else ", worst first"
-    caption = f"Columns by what is kept of them{more}"
+    caption = f"Columns by R²{more}"
     if subject.image is not None:
         values = np.clip(np.nan_to_num(kept), 0, 1)
-        picture = grey(values, subject.image, 0.0, 1.0, "part of the variance kept, by pixel")
-        title = tag("h3", "How much of each pixel is kept")
-        seen = tag("div", tile(picture, "white: all of its variance, black: none"), class_="sheet")
+        picture = grey(values, subject.image, 0.0, 1.0, "R² of reconstruction, by pixel")
+        title = tag("h3", "R² of reconstruction, by pixel")
+        seen = tag("div", tile(picture, "white: 1, black: 0"), class_="sheet")
         return join([title, seen, details("By column, as a table", table(head, rows, caption))])
     if len(rows) <= _OPEN:
         return table(head, rows, caption)
-    rest = details("More columns", table(head, rows[_OPEN:], "Columns that are kept better"))
+    rest = details("More columns", table(head, rows[_OPEN:], "Columns with a higher R²"))
     return join([table(head, rows[:_OPEN], caption), rest])
 
 
@@ -91,15 +92,14 @@ def _rebuilt(subject: Subject, sums: ResidualSums) -> Array:
 
 def _rows(subject: Subject, sums: ResidualSums, rebuilt: Array) -> Html:
     assert subject.look is not None
-    scale = subject.look.columns.deviation
-    scale = np.where(np.isfinite(scale) & (scale > 0), scale, 1.0)
+    scale = sums.scale(subject.look.columns)
     rows = []
     for i in range(min(len(rebuilt), _ROWS)):
         x = sums.worst.X[i]
         apart = np.nan_to_num(np.abs(x - rebuilt[i]) / scale)
         best = np.argsort(-apart, kind="stable")[:_NAMED]
         words = "; ".join(
-            f"{short(subject.names[j], 30)} {number(x[j])} (rebuilt {number(rebuilt[i, j])})"
+            f"{short(subject.names[j], 30)} {number(x[j])} (reconstructed {number(rebuilt[i, j])})"
             for j in best
             if apart[j] > 0
         )
@@ -110,8 +110,10 @@ def _rows(subject: Subject, sums: ResidualSums, rebuilt: Array) -> Html:
                 number(-sums.worst.values[i]),
             ]
         )
-    head = ["", "where most is left", "typical error, in sd"]
-    return table(head, rows, "Rows that are rebuilt worst", text=(0, 1))
+    head = ["", "largest errors", "root mean square error, in sd"]
+    of = "of all columns" if sums.one_scale else "of each column"
+    caption = f"Rows with the largest errors of reconstruction; sd is the standard deviation {of}"
+    return table(head, rows, caption, text=(0, 1))
 
 
 def _pictures(subject: Subject, shape: ImageShape) -> Html:
@@ -131,9 +133,10 @@ def _pictures(subject: Subject, shape: ImageShape) -> Html:
         name = subject.row_name(row)
         images = (
             grey(X[i], shape, low, high, name),
-            grey(rebuilt[i], shape, low, high, f"{name}, rebuilt"),
-            signed_image(X[i] - rebuilt[i], shape, most, f"{name}, what is left"),
+            grey(rebuilt[i], shape, low, high, f"{name}, reconstructed"),
+            signed_image(X[i] - rebuilt[i], shape, most, f"{name}, difference"),
         )
         tiles.append(tile(tag("span", *images, class_="stack"), name))
-    title = tag("h3", "Rows, their reconstructions, and what is left")
-    return join([title, tag("div", *tiles, class_="sheet")])
+    title = tag("h3", "Rows, their reconstructions, and the differences")
+    hint = f"Differences: orange {number(most)}, white 0, blue {number(-most)}."
+    return join([title, tag("div", *tiles, class_="sheet"), tag("p", hint, class_="hint")])

@@ -21,17 +21,26 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 def settings(subject: Subject) -> Section | None:
     """Parameters that were changed, the others folded away, and versions."""
     changed, others = parameters(subject.asked)
-    lead = (
-        f"{plural(len(changed), 'setting')} of {type(subject.asked).__name__} "
-        f"{'differs from its default' if len(changed) == 1 else 'differ from their defaults'}."
-    )
+    lead = _lead(subject.asked, changed)
     parts = []
     if changed:
         parts.append(_table(changed, "Settings that were changed"))
+    if subject.model is not subject.asked:
+        chosen = parameters(subject.model)[0]
+        lead += f" {_lead(subject.model, chosen, 'the chosen ')}"
+        if chosen:
+            parts.append(_table(chosen, f"Settings of the chosen {subject.kind}"))
     if others:
         parts.append(details("Settings at their defaults", _table(others, "Defaults")))
     parts.append(facts(versions()))
     return Section("settings", "Settings and versions", lead, join(parts))
+
+
+def _lead(estimator: Any, changed: list[tuple[str, str]], which: str = "") -> str:
+    return (
+        f"{plural(len(changed), 'setting')} of {which}{type(estimator).__name__} "
+        f"{'differs from its default' if len(changed) == 1 else 'differ from their defaults'}."
+    )
 
 
 def parameters(estimator: Any) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
@@ -57,7 +66,7 @@ def _same(value: Any, default: Any) -> bool:
 def _format_value(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape}"
-    return short(value if isinstance(value, str) else " ".join(repr(value).split()), 160)
+    return short(value if isinstance(value, str) else " ".join(repr(value).split()), 1000)
 
 
 def _table(pairs: list[tuple[str, str]], caption: str) -> Any:

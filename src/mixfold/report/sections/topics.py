@@ -8,7 +8,7 @@ import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.estimators.topics.topic_model import topic_shares
-from mixfold.report.formatting import count, number, plural, share, short
+from mixfold.report.formatting import count, number, percent, plural, share, short
 from mixfold.report.markup import Html, join
 from mixfold.report.rows.topics import ABOUT, TopicSums
 from mixfold.report.section import Note, Section
@@ -32,15 +32,15 @@ def topics(subject: Subject) -> Section | None:
         head.append("share of the words")
         cells.append([bar(float(v), share(float(v))) for v in common])
     if seen is not None:
-        head += ["documents about it", "largest topic of"]
+        head += ["documents about it", "documents where it is largest"]
         cells += [[count(v) for v in seen.about], [count(v) for v in seen.largest]]
-    head.append("words, the most probable first")
+    head.append("most probable words")
     cells.append([", ".join(short(w, 24) for w in words) for words in found])
     order = range(len(found)) if common is None else np.argsort(-common, kind="stable")
     rows = [[column[k] for column in cells] for k in order]
     more = f", the largest {_TOPICS} of {len(rows)}" if len(rows) > _TOPICS else ""
     text = (0, len(head) - 1)
-    caption = f"Topics, those of most words first{more}"
+    caption = f"Topics, the largest first{more}"
     body = [table(head, rows[:_TOPICS], caption, text=text), _clusters(model)]
     notes = () if seen is None else _notes(subject, seen)
     return Section("topics", "Topics", _lead(subject, len(found)), join(body), notes)
@@ -59,22 +59,24 @@ def _lead(subject: Subject, n_topics: int) -> str:
     return (
         f"{plural(n_topics, 'topic')} in {plural(seen.weight, 'document')} with "
         f"{count(seen.n_words)} words: {number(length)} words each on average, from "
-        f"{count(seen.shortest)} to {count(seen.longest)}. A document mixes "
-        f"{number(seen.topics / seen.weight, 2)} topics on average (the exponential of the entropy "
-        f"of its shares); its largest topic has {share(seen.top / seen.weight)} of its words. "
-        f"A document is about a topic if {share(ABOUT)} of its words or more are of it."
+        f"{count(seen.shortest)} to {count(seen.longest)}. Shares of topics are expected shares of "
+        f"words. A document mixes {number(seen.topics / seen.weight, 2)} topics on average (the "
+        "exponential of the entropy of its shares); its largest topic has "
+        f"{share(seen.top / seen.weight)} of its words on average. A document counts as about a "
+        f"topic if the topic has {percent(ABOUT)} of its words or more."
     )
 
 
 def _notes(subject: Subject, seen: TopicSums) -> tuple[Note, ...]:
     notes = []
     if seen.empty:
-        text = f"{plural(seen.empty, 'document')} without a single word that the model knows."
-        notes.append(Note(text, "They say nothing; leave them out"))
+        text = f"{plural(seen.empty, 'document')} without a word of the vocabulary of the model."
+        notes.append(Note(text, "Leave them out: they have no information"))
     assert subject.look is not None
     never = int((subject.look.columns.maximum <= 0).sum())
     if never:
-        text = f"{plural(never, 'word')} of the vocabulary occur in none of the documents."
+        occur = "occurs" if never == 1 else "occur"
+        text = f"{plural(never, 'word')} of the vocabulary {occur} in none of the documents."
         notes.append(Note(text, serious=False))
     return tuple(notes)
 

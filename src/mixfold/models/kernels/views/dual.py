@@ -32,6 +32,8 @@ def collect_known_rows(source: Source, executor: Executor) -> Known:
     """All rows in memory."""
     parts = list(executor.map_rows(_collect_block, source))
     X = stack_blocks([part[0] for part in parts])
+    if len(parts) == 1:  # rows of the user, who may change them
+        X = X.copy()
     outputs, weight = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
     places = np.flatnonzero(weight > 0)
     if len(places) == len(weight):

@@ -147,5 +147,7 @@ class Orthonormal:
         return np.ascontiguousarray(fix_signs(vectors[:, : len(omega)]).T)
 
     def offset(self, covariances: Array, ridge: float) -> Array:
+        if ridge == 0:  # a singular covariance is named where densities are made
+            return np.zeros(len(covariances))
         traces = np.trace(np.linalg.inv(covariances), axis1=1, axis2=2)
         return np.asarray(-0.5 * ridge * traces)

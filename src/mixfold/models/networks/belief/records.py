@@ -49,6 +49,10 @@ class BeliefParams:
     layers: tuple[Directed, ...]
     top: RBMParams
 
+    def arrays(self) -> tuple[Array, ...]:
+        below = (array for layer in self.layers for array in layer.arrays())
+        return (*below, *self.top.arrays())
+
     def map(self, change: Callable[[Array], Array]) -> Self:
         return type(self)(tuple(one.map(change) for one in self.layers), self.top.map(change))
 
