@@ -68,4 +68,4 @@ def test_mistakes(run: Run, example: Example) -> None:
     outcome = run("cluster", example.npy, "--model", "kmeans")
     assert outcome.code == 1 and "estimator must be a mixture" in outcome.err
     outcome = run("cluster", example.npy, "--model", "gaussian-mixture", "--family", "poisson")
-    assert outcome.code == 2 and "use --model mixture" in " ".join(outcome.err.split())
+    assert outcome.code == 2 and "has its own family" in " ".join(outcome.err.split())

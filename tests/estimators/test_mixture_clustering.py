@@ -205,10 +205,11 @@ def test_all_rows_equal():
 
 def test_more_components_end_the_search_when_they_are_no_better():
     X, _ = blobs(300, np.random.default_rng(2))
-    search = MixtureSearch(n_components=range(1, 31), patience=2, random_state=0).fit(X)
+    full = GaussianMixture()
+    search = MixtureSearch(full, n_components=range(1, 31), patience=2, random_state=0).fit(X)
     tried = search.results_["n_components"]
     assert tried.tolist() == list(range(1, search.best_params_["n_components"] + 3))
-    whole = MixtureSearch(n_components=tried, random_state=0).fit(X)
+    whole = MixtureSearch(full, n_components=tried, random_state=0).fit(X)
     assert whole.best_params_ == search.best_params_
     np.testing.assert_allclose(whole.results_["bic"], search.results_["bic"], rtol=1e-6)
 
