@@ -45,6 +45,7 @@ BRIEF: dict[str, tuple[dict[str, Any], Any, Any]] = {
     "MatrixFactorization": ({"n_components": 2, "max_iter": 10}, NUMBERS, CLASSES),
     "Mixture": ({"family": "diag", "n_components": 2, "max_iter": 20}, NUMBERS, None),
     "MixtureClassifier": ({}, NUMBERS, CLASSES),
+    "MixtureClustering": ({"max_components": 3}, NUMBERS, None),
     "MixtureOfFactorAnalyzers": ({"n_components": 2, "max_iter": 20}, NUMBERS, None),
     "MixtureOfFactorModels": ({"max_iter": 10}, NUMBERS, CLASSES),
     "MixtureOfPPCA": ({"n_components": 2, "max_iter": 20}, NUMBERS, None),

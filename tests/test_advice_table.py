@@ -221,6 +221,41 @@ MIXTURES = [
 ]  # fmt: skip
 
 SEARCH = [
+    row("patience=None, or cv=None and criterion",
+        lambda: m.MixtureSearch(n_components=[1, 2], patience=1, cv=2).fit(X),
+        lambda: m.MixtureSearch(n_components=[1, 2], cv=2, random_state=0).fit(X),
+        lambda: m.MixtureSearch(n_components=[1, 2], patience=1, random_state=0).fit(X)),
+    row("the rows of X: give X, or leave it out",
+        lambda: m.GaussianMixture(2, random_state=0).fit(X).combine(1, sample_weight=np.ones(80)),
+        lambda: m.GaussianMixture(2, random_state=0).fit(X).combine(
+            1, X=X, sample_weight=np.ones(80)),
+        lambda: m.GaussianMixture(2, random_state=0).fit(X).combine(1)),
+    row("not both: a threshold says how many clusters there are",
+        lambda: m.GaussianMixture(2, random_state=0).fit(X).combine(2, threshold=0.1, X=X),
+        lambda: m.GaussianMixture(2, random_state=0).fit(X).combine(2, X=X),
+        lambda: m.GaussianMixture(2, random_state=0).fit(X).combine(threshold=0.1, X=X)),
+    row("give combine the rows, X",
+        lambda: m.MLiT(2, 1, random_state=0).fit(X).combine(1),
+        lambda: m.MLiT(2, 1, random_state=0).fit(X).combine(1, X=X)),
+    row("Fit more components, or ask for at most",
+        lambda: m.GaussianMixture(2, random_state=0).fit(X).combine(3, X=X),
+        lambda: m.GaussianMixture(3, random_state=0).fit(X).combine(3, X=X),
+        lambda: m.GaussianMixture(2, random_state=0).fit(X).combine(2, X=X)),
+    row("give X, or n_clusters or a",
+        lambda: m.GaussianMixture(2, random_state=0).fit(X).combine(),
+        lambda: m.GaussianMixture(2, random_state=0).fit(X).combine(X=X),
+        lambda: m.GaussianMixture(2, random_state=0).fit(X).combine(threshold=0.1)),
+    row("a cluster has at least one component: set max_components to",
+        lambda: m.MixtureClustering(3, max_components=2).fit(X),
+        lambda: m.MixtureClustering(3, max_components=3, random_state=0).fit(X)),
+    row("Use GaussianMixture, with covariance_type='tied-spherical'",
+        lambda: m.MixtureClustering(2, m.KMeans()).fit(X),
+        lambda: m.MixtureClustering(2, m.GaussianMixture(covariance_type="tied-spherical"),
+                                    max_components=3, random_state=0).fit(X)),
+    row("fit a mixture of equal spheres from its centres",
+        lambda: m.KMeans(2, random_state=0).fit(X).combine(1),
+        lambda: m.GaussianMixture(2, covariance_type="tied-spherical", means_init=X[:2],
+                                  random_state=0).fit(X).combine(1, X=X)),
     row("leave out component_labels, or set test=None",
         lambda: m.MixtureSearch(n_components=[1, 2], test=9).fit(
             X, component_labels=np.full(80, -1)),
@@ -454,6 +489,10 @@ def line(piece: str, typed: str, *follow: str) -> Line:
 
 
 LINES = [
+    line("a threshold says how many clusters there are; leave one of both out",
+         "cluster {csv} -n 2 --threshold 0.1 --max-components 2",
+         "cluster {csv} -n 2 --max-components 2 --seed 0",
+         "cluster {csv} --threshold 0.1 --max-components 2 --seed 0"),
     line("{} has its own family; use --model mixture", "fit {csv} -k 2 --family poisson "
          "--model gaussian-mixture --out {out}",
          "fit {counts} -k 2 --family poisson --model mixture --out {out}"),

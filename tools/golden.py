@@ -98,6 +98,7 @@ MORE: dict[str, list[dict[str, Any]]] = {
         {"n_components": 2, "classifier": "per_component"}, {"tradeoff": 5.0},
     ],
     "MixtureOfPPCA": [{"n_factors": 2}],
+    "MixtureClustering": [{"n_clusters": 2}, {"threshold": 0.05}],
     "MixtureSearch": [{"criterion": "held-out", "cv": 2}],
     "NestedMixture": [{"covariance_type": "diag"}],
     "PCP": [{"inference": "mean_field"}],

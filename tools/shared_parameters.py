@@ -52,6 +52,7 @@ OTHER_TEXT = {
     ("MLiT", "tol"): _ONE_STEP,
     ("MatrixFactorization", "gamma"): _PENALTY,
     ("MixtureClassifier", "verbose"): "fits of classes are reported, not iterations",
+    ("MixtureClustering", "verbose"): "fits of settings are reported, not iterations",
     ("MixtureSearch", "n_jobs"): "fits at the same time; None is one, by all cores",
     ("MixtureSearch", "verbose"): "fits of settings are reported, not iterations",
     # of ``fit``

@@ -58,6 +58,9 @@ if TYPE_CHECKING:
         SupervisedMixtureOfPPCA as SupervisedMixtureOfPPCA,
     )
     from mixfold.estimators.outputs.supervised_ppca import SupervisedPPCA as SupervisedPPCA
+    from mixfold.estimators.search.mixture_clustering import (
+        MixtureClustering as MixtureClustering,
+    )
     from mixfold.estimators.search.mixture_search import MixtureSearch as MixtureSearch
     from mixfold.estimators.shell.base import DegenerateWarning as DegenerateWarning
     from mixfold.estimators.topics.latent_dirichlet_allocation import (

@@ -158,6 +158,7 @@ CATALOGUE = (
           "canonical correlations, linear or by kernels", target=True),
     Entry("MLiT", "mixtures.mlit"),
     Entry("MixtureClassifier", "mixtures.mixture_classifier"),
+    Entry("MixtureClustering", "search.mixture_clustering"),
     Entry("MixtureSearch", "search.mixture_search", stored=False),
 )  # fmt: skip
 ENTRIES = {entry.estimator: entry for entry in CATALOGUE}

@@ -50,7 +50,7 @@ def test_every_example_is_run_here() -> None:
         "messy_table.py", "larger_than_memory.py", "dask_cluster.py", "eigenfaces.py",
         "mixture_of_factors.py", "codebook_digits.py",
         "half_labelled_digits.py", "swiss_roll.py", "gaussian_ridge.py",
-        "topics_of_texts.py", "deep_digits.py",
+        "topics_of_texts.py", "deep_digits.py", "ring_and_moons.py",
     }  # fmt: skip
 
 
@@ -60,6 +60,15 @@ def test_messy_table(tmp_path: Path) -> None:
     column_means = _number(r"column means: ([\d.]+)", out)
     assert _number(r"this mixture: ([\d.]+)", out) < column_means / 2
     assert "saved, loaded, and the same" in out
+
+
+@pytest.mark.slow
+def test_ring_and_moons(tmp_path: Path) -> None:
+    out = _run("ring_and_moons.py", tmp_path, "clusters.png", "merges.png")
+    for name, clusters in (("ring", 2), ("moons", 2), ("blobs", 3)):
+        assert _number(rf"{name}: (\d+) clusters made of", out) == clusters
+    assert _number(r"moons.*-> ([\d.]+)", out) > 0.95
+    assert all(_is_picture(tmp_path / name) for name in ("clusters.png", "merges.png"))
 
 
 @pytest.mark.slow

@@ -518,6 +518,7 @@ def mutate_document(rng: np.random.Generator, parts: Any) -> tuple[bytes, str]:
                 "MixtureSearch",
                 "RBM",
                 "MixtureClassifier",
+                "MixtureClustering",
                 "KernelPCA",
                 "__import__",
                 "a.b",

@@ -370,6 +370,15 @@ ESTIMATORS = {
             fine_tune=pick(r, (None, "up-down", "discriminative", "both")),
         ),
     ),
+    "MixtureClustering": (
+        None,
+        False,
+        lambda r: dict(
+            n_clusters=pick(r, ("auto", 1, 2)),
+            max_components=pick(r, (2, 3)),
+            random_state=0,
+        ),
+    ),
     "MixtureSearch": (None, False, _search),
 }
 

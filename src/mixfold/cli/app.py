@@ -12,6 +12,7 @@ import typer
 
 from mixfold.cli import (
     apply,
+    clusters,
     demo,
     fit,
     inspect,
@@ -53,6 +54,7 @@ for _command in (
     fit.fit,
     models.models,
     select.select,
+    clusters.cluster,
     apply.predict,
     apply.score,
     apply.impute,

@@ -8,6 +8,7 @@ from mixfold.plots.ellipses import plot_ellipses
 from mixfold.plots.generated import plot_generated
 from mixfold.plots.images import plot_factors, plot_images, plot_reconstructions
 from mixfold.plots.latents import plot_latents
+from mixfold.plots.merges import plot_merges
 from mixfold.plots.mistakes import plot_misclassified
 from mixfold.plots.selection import plot_criterion, plot_search
 from mixfold.plots.topics import plot_topics
@@ -25,6 +26,7 @@ __all__ = [
     "plot_generated",
     "plot_images",
     "plot_latents",
+    "plot_merges",
     "plot_misclassified",
     "plot_objective",
     "plot_reconstructions",

@@ -6,6 +6,7 @@ from mixfold.report.section import Maker
 from mixfold.report.sections.axes import axes
 from mixfold.report.sections.calibration import calibration
 from mixfold.report.sections.categories import categories
+from mixfold.report.sections.clusters import clusters
 from mixfold.report.sections.components import components
 from mixfold.report.sections.convergence import convergence
 from mixfold.report.sections.factors import factors
@@ -24,6 +25,7 @@ from mixfold.report.sections.topics import topics
 
 SECTIONS: tuple[Maker, ...] = (
     search,
+    clusters,
     topics,
     components,
     pictures,

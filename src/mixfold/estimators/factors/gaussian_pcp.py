@@ -16,6 +16,7 @@ from mixfold.engine.acceleration import ACCELERATIONS
 from mixfold.engine.loop import Fit, Plan, fit
 from mixfold.engine.schedules import Stepwise
 from mixfold.engine.sources import open_source
+from mixfold.estimators.mixtures.combining import Combining
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import predictions
 from mixfold.estimators.shell.density import DensityEstimator
@@ -67,7 +68,7 @@ from mixfold.models.projection.use import Canonical, canonical
 _PLANE_TOL, _PLANE_STEPS = 1e-3, 50
 
 
-class GaussianPCP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEstimator):
+class GaussianPCP(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEstimator):
     """Clusters and one projection learned together (probabilistic clustering-projection).
 
     A Gaussian mixture in the latent space of probabilistic PCA. The generative model of a row x,

@@ -337,6 +337,14 @@ default='k-means++'
         """The cluster of each row, int32: that of the nearest centre, the first of several."""
         return self._concatenate_rows(X, partial(KMeansModel.labels, *self._prepare()))
 
+    def combine(self, n_clusters: Any = None, **options: Any) -> Any:
+        """Refused: centres have no probabilities by which clusters could be merged."""
+        raise TypeError(
+            "KMeans has no probabilities by which clusters could be combined; fit a mixture of "
+            "equal spheres from its centres: GaussianMixture(n, covariance_type='tied-spherical', "
+            "means_init=kmeans.cluster_centers_).fit(X).combine(n_clusters, X=X)"
+        )
+
     def transform(self, X: Any) -> Array:
         """Distances to the centres, (n_samples, n_clusters), over the observed entries of a row."""
         return self._concatenate_rows(X, partial(_distances, *self._prepare()))

@@ -11,6 +11,7 @@ from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Source
+from mixfold.estimators.mixtures.combining import Combining
 from mixfold.estimators.shell import predictions
 from mixfold.estimators.shell.constraints import as_numbers
 from mixfold.estimators.shell.density import DensityEstimator
@@ -24,7 +25,7 @@ CANDIDATES = 20
 _OFTEN_NOTHING = ("_dependent", "_occurring")
 
 
-class MixtureEstimator(DensityEstimator):
+class MixtureEstimator(Combining, DensityEstimator):
     """Base of the mixture estimators. Subclasses say which model and publish its parameters."""
 
     # parameters that may not change within a stream

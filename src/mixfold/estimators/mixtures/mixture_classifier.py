@@ -15,7 +15,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from mixfold import store
 from mixfold.contracts import Array, Source
 from mixfold.engine.executors.threads import count_threads
 from mixfold.engine.random import seed_from
@@ -35,6 +34,7 @@ from mixfold.estimators.mixtures.iterates import (
 from mixfold.estimators.mixtures.mixture import MixtureEstimator
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import MixfoldEstimator
+from mixfold.estimators.shell.packed import pack, unpack
 from mixfold.estimators.shell.targets import find_class_numbers, read_target
 from mixfold.math.softmax import normalise
 
@@ -503,7 +503,7 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
     def _plain_parameters(self) -> dict[str, Any]:
         values = super()._plain_parameters()
         given = self.estimator
-        values["estimator"] = None if given is None else _pack(given, fitted=False)
+        values["estimator"] = None if given is None else pack(given, fitted=False)
         settings = self.settings or {}
         # keys of a file are texts, classes need not be
         values["settings"] = [[label, dict(chosen)] for label, chosen in settings.items()]
@@ -516,15 +516,15 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
 
     def _state(self) -> dict[str, Any]:
         state = {name: getattr(self, name) for name in _STORED if hasattr(self, name)}
-        models = [None if m is None else _pack(m, fitted=True) for m in self.estimators_]
+        models = [None if m is None else pack(m, fitted=True) for m in self.estimators_]
         return {**state, "estimators_": models}
 
     @classmethod
     def _from_state(cls, tree: dict[str, Any]) -> Self:
         parameters, state = dict(tree["parameters"]), dict(tree["state"])
-        models = [None if one is None else _unpack(one) for one in state.pop("estimators_")]
+        models = [None if one is None else unpack(one) for one in state.pop("estimators_")]
         given = parameters.get("estimator")
-        parameters["estimator"] = None if given is None else _unpack(given)
+        parameters["estimator"] = None if given is None else unpack(given)
         parameters["settings"] = {label: chosen for label, chosen in parameters["settings"]} or None
         if isinstance(parameters.get("priors"), list):
             pairs = [one for one in parameters["priors"] if isinstance(one, list)]
@@ -657,24 +657,3 @@ def _draw_rows(model: Any, n: int, seed: int) -> Array:
     else:
         found = copy(model).set_params(random_state=seed).sample(n)
     return np.asarray(found[0] if isinstance(found, tuple) else found)
-
-
-def _pack(estimator: Any, fitted: bool) -> dict[str, Any]:
-    """An estimator as the part of a model file that ``_unpack`` reads."""
-    kind = type(estimator).__name__
-    if not isinstance(estimator, MixfoldEstimator) or kind not in store.ESTIMATORS:
-        raise TypeError(
-            f"a {kind} cannot be written to a model file, only estimators of mixfold can; use one "
-            "of those, or keep the classifier in memory"
-        )
-    state = estimator._state() if fitted else None
-    return {"kind": kind, "parameters": estimator._plain_parameters(), "state": state}
-
-
-def _unpack(packed: dict[str, Any]) -> Any:
-    """The estimator of a part of a model file."""
-    estimator = store.estimator_class(packed["kind"])
-    if packed["state"] is not None:
-        return estimator._from_state(packed)
-    known = estimator().get_params(deep=False)
-    return estimator(**{k: v for k, v in packed["parameters"].items() if k in known})

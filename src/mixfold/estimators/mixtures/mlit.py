@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from mixfold.contracts import Array, Block
 from mixfold.engine.executors.blas import single_threaded_blas
 from mixfold.engine.loop import Fit, Plan
+from mixfold.estimators.mixtures.combining import Combining
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, MixfoldEstimator, warn
 from mixfold.estimators.shell.dtypes import in_dtype
@@ -44,7 +45,7 @@ _INCOMPLETE = (
 )
 
 
-class MLiT(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstimator):
+class MLiT(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstimator):
     """Mixture of Gaussians of rows under linear transformations, one for each component.
 
     The score of a row x is

@@ -18,6 +18,7 @@ from mixfold.engine.loop import Fit, Plan, pilot_size
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.progress import Progress
 from mixfold.engine.sources.part import part_of
+from mixfold.estimators.mixtures.combining import Combining
 from mixfold.estimators.mixtures.gaussian_mixture import (
     GaussianMixture,
     gaussian_family,
@@ -65,7 +66,7 @@ _SIZES = rule.Rule(
 )
 
 
-class NestedMixture(DensityEstimator):
+class NestedMixture(Combining, DensityEstimator):
     """Mixture of Gaussian mixtures: cells, and leaves within each cell.
 
     A row comes from one of K cells, and within it from one of the cell's own Gaussians:

@@ -30,6 +30,7 @@ from mixfold.estimators.search.candidates import (
     sizes_of,
 )
 from mixfold.estimators.search.fits import Fitted, Worker, fit_all, hold_out
+from mixfold.estimators.search.growth import fit_until_worse
 from mixfold.estimators.search.notes import (
     describe_caveats,
     describe_compared_columns,
@@ -106,6 +107,10 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         fits make starts of their own, without the rows held out.
     split_starts : bool, default=True
         Try starts made from smaller mixtures, for estimators that take ``means_init``.
+    patience : int, default=None
+        Fit from few components to many and end each kind after so many numbers in a row that were
+        no better than the best before them: the table has fewer rows. None fits all of them. Not
+        with criterion 'held-out', nor with ``cv``.
     allow_degenerate : bool, default=False
         Let a fit win by BIC, AIC or ICL in which a variance was held at its floor or a component
         was given up: its likelihood may say how small the floor is rather than how good the fit.
@@ -180,6 +185,7 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         "criterion": (rule.one_of(CRITERIA),),
         "cv": (rule.nothing(), rule.Rule(_CV, _is_cv)),
         "split_starts": (rule.boolean(),),
+        "patience": (rule.nothing(), rule.integer(1)),
         "allow_degenerate": (rule.boolean(),),
         "test": (rule.nothing(), rule.integer(1)),
         "n_effective": (rule.nothing(), rule.number(1, open_end=True)),
@@ -194,6 +200,7 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         criterion: str = "bic",
         cv: Any = None,
         split_starts: bool = True,
+        patience: int | None = None,
         allow_degenerate: bool = False,
         test: int | None = None,
         n_effective: float | None = None,
@@ -207,6 +214,7 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         self.criterion = criterion
         self.cv = cv
         self.split_starts = split_starts
+        self.patience = patience
         self.allow_degenerate = allow_degenerate
         self.test = test
         self.n_effective = n_effective
@@ -242,7 +250,7 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         self._check_test(found, component_labels)
         divided = self._divide_rows(X, worker.seed)
         with worker.quiet():
-            fits = fit_all(found, rows, worker, self.split_starts, self.n_effective)
+            fits = self._fit_settings(found, rows, worker)
             if divided:
                 fits = hold_out(fits, rows, divided, worker)
         self.results_ = results.build_table(fits, self.criterion, self.allow_degenerate)
@@ -261,6 +269,21 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         self._warn_about_best()
         return self
 
+    def _fit_settings(self, found: list[Setting], rows: Rows, worker: Worker) -> list[Fitted]:
+        """All settings, or those up to where more components are no better."""
+        if self.patience is None:
+            return fit_all(found, rows, worker, self.split_starts, self.n_effective)
+        return fit_until_worse(
+            found,
+            rows,
+            worker,
+            criterion=self.criterion,
+            patience=int(self.patience),
+            split=self.split_starts,
+            n_effective=self.n_effective,
+            allow_degenerate=self.allow_degenerate,
+        )
+
     def _check_test(self, found: list[Setting], labels: Any) -> None:
         """What cannot be tested is told before the fits, not after them."""
         if self.test is None:
@@ -276,6 +299,11 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
     def _divide_rows(self, X: Any, seed: int) -> list[tuple[Array, Array]]:
         """Rows to fit and rows to hold out, none unless they were asked for or decide."""
         cv = _FOLDS if self.cv is None and self.criterion == "held-out" else self.cv
+        if cv is not None and self.patience is not None:
+            raise ValueError(
+                f"patience={self.patience} ends a search before rows are held out: set "
+                "patience=None, or cv=None and criterion='bic', 'aic', 'icl' or 'bound'"
+            )
         return [] if cv is None else folds(X, cv, seed)
 
     def _publish(self, fits: list[Fitted]) -> None:
@@ -425,6 +453,11 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         """Fit, then give the latents of the rows, if the best estimator has them."""
         found: Array = self.fit(X, y, sample_weight).transform(X)
         return found
+
+    @available_if(_best_has("combine"))
+    def combine(self, n_clusters: int | None = None, **options: Any) -> Any:
+        """The components of the best estimator as clusters: see its method."""
+        return self._best.combine(n_clusters, **options)
 
     @available_if(_best_has("impute"))
     def impute(self, X: Any, method: str = "mean", random_state: Any = None) -> Array:

@@ -1,0 +1,246 @@
+"""MixtureClustering: groups of any shape, their number, and what the rows do not tell."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+import mixfold
+from mixfold import GaussianMixture, KMeans, MixtureClustering, MixtureSearch, PoissonMixture
+from mixfold.estimators.search.mixture_clustering import describe_clusters
+
+
+def ring(n, rng):
+    angle, inner = rng.uniform(0, 2 * np.pi, n), np.arange(n) < n // 3
+    X = 4 * np.c_[np.cos(angle), np.sin(angle)] + 0.3 * rng.normal(size=(n, 2))
+    X[inner] = 0.5 * rng.normal(size=(inner.sum(), 2))
+    return X, inner * 1
+
+
+def banana(n, rng):
+    angle = rng.uniform(-1.4, 1.4, n)
+    return 5 * np.c_[np.sin(angle), np.cos(angle)] + 0.5 * rng.normal(size=(n, 2)), np.zeros(n)
+
+
+def blobs(n, rng):
+    y = np.arange(n) % 5
+    centres = np.array([[0, 0], [4, 0], [0, 4], [4, 4], [8, 2]])
+    return 0.75 * rng.normal(size=(n, 2)) + centres[y], y
+
+
+def square(n, rng):
+    return rng.uniform(size=(n, 2)), np.zeros(n)
+
+
+def noisy(n, rng):
+    """Two groups, with a seventh of the rows anywhere."""
+    y = np.arange(n) % 2
+    X = 0.5 * rng.normal(size=(n, 2)) + 6 * y[:, None] * [1, 0]
+    X[::7] = rng.uniform(-4, 10, size=X[::7].shape)
+    return X, y
+
+
+def close(n, rng):
+    """Two standard deviations apart: a single peak."""
+    y = np.arange(n) % 2
+    return rng.normal(size=(n, 2)) + 2 * y[:, None] * [1, 0], np.zeros(n)
+
+
+def skewed(n, rng):
+    return rng.lognormal(0, 0.9, size=(n, 2)), np.zeros(n)
+
+
+def quiet_fit(estimator, X, **sides):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return estimator.fit(X, **sides)
+
+
+@pytest.mark.parametrize(
+    ("make", "clusters"),
+    [(ring, 2), (blobs, 5), (square, 1), (noisy, 2), (close, 1)],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_the_number_of_clusters_is_found(make, clusters):
+    X, y = make(600, np.random.default_rng(0))
+    found = quiet_fit(MixtureClustering(max_components=12, random_state=0), X)
+    assert found.n_clusters_ == clusters
+    if make in (ring, blobs):
+        assert adjusted_rand_score(y, found.labels_) > 0.9
+    if make is ring:
+        assert found.mixture_.n_components > 2
+
+
+RING, INNER = ring(300, np.random.default_rng(1))
+FOUND = quiet_fit(MixtureClustering(max_components=10, random_state=0), RING)
+
+
+def test_attributes_agree_with_each_other():
+    P = FOUND.predict_proba(RING)
+    np.testing.assert_array_equal(FOUND.labels_, P.argmax(axis=1))
+    np.testing.assert_array_equal(FOUND.labels_, FOUND.predict(RING))
+    np.testing.assert_array_equal(FOUND.probabilities_, P.max(axis=1))
+    np.testing.assert_array_equal(FOUND.between_, P.max(axis=1) < 0.8)
+    assert FOUND.weights_.shape == (2,) and FOUND.weights_[0] > FOUND.weights_[1]
+    np.testing.assert_allclose(FOUND.score_samples(RING), FOUND.mixture_.score_samples(RING))
+    assert FOUND.score(RING) == pytest.approx(FOUND.score_samples(RING).mean())
+    drawn, labels = FOUND.sample(200, random_state=0)
+    assert np.mean(FOUND.predict(drawn) == labels) > 0.95
+    assert FOUND.search_.best_estimator_ is FOUND.mixture_
+    K = FOUND.mixture_.n_components
+    assert describe_clusters(FOUND) == f"2 clusters made of {K} components"
+    assert FOUND.summary().startswith(f"2 clusters made of {K} components")
+
+
+def test_a_number_of_clusters_that_is_asked_for():
+    found = quiet_fit(MixtureClustering(3, max_components=10, random_state=0), RING)
+    assert found.n_clusters_ == 3 == len(np.unique(found.labels_))
+    assert found.search_.results_["n_components"].min() == 3
+    two = quiet_fit(MixtureClustering(2, max_components=10, random_state=0), RING)
+    assert adjusted_rand_score(two.labels_, INNER) > 0.95
+
+
+def test_threshold_instead_of_the_test():
+    found = quiet_fit(MixtureClustering(threshold=0.01, max_components=10, random_state=0), RING)
+    assert found.n_clusters_ == found.tree_.count_above(0.01)
+
+
+def test_rows_between_clusters_are_named():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 2)) + 5 * (np.arange(400) % 2)[:, None] * [1, 0]
+    found = quiet_fit(MixtureClustering(max_components=3, random_state=0), X)
+    assert found.n_clusters_ == 2
+    rows, pairs = found.find_between([[2.5, 0.0], [0.0, 0.0], [2.5, 0.3]])
+    assert rows.tolist() == [0, 2]
+    assert sorted(pairs[0].tolist()) == [0, 1]
+
+
+def test_overlapping_groups_stay_what_they_are():
+    """Three standard deviations apart: too near to prove a dip, and right as Gaussians."""
+    rng = np.random.default_rng(1)
+    y = np.arange(300) % 2
+    X = rng.normal(size=(300, 2)) + 3 * y[:, None] * [1, 0]
+    model = GaussianMixture(2, random_state=0).fit(X)
+    found = model.combine(X=X)
+    assert found.n_clusters_ == 2
+    assert "no dip of the density is proven" in found.notes_[-1]
+    # a narrow group on the flank of a wide one has no dip, however many rows there are
+    y = (np.arange(4000) % 5 < 2) * 1
+    wide = 2 * rng.normal(size=(4000, 2))
+    X = np.where(y[:, None] == 1, 0.2 * rng.normal(size=(4000, 2)) + [2, 0], wide)
+    found = GaussianMixture(2, random_state=0).fit(X).combine(X=X)
+    assert found.n_clusters_ == 2 and found.notes_ == []
+
+
+@pytest.mark.parametrize("make", [banana, skewed])
+def test_one_group_of_another_shape_is_one_cluster_or_a_note(make):
+    X, _ = make(600, np.random.default_rng(0))
+    found = quiet_fit(MixtureClustering(max_components=12, random_state=0), X)
+    assert found.n_clusters_ == 1 or "for one cluster set n_clusters=1" in found.notes_[-1]
+    far = np.r_[X, X + np.array([30, 0])]  # two of them are told apart, each of them whole
+    assert quiet_fit(MixtureClustering(max_components=12, random_state=0), far).n_clusters_ == 2
+
+
+def test_few_rows_do_not_tell_and_a_note_says_so():
+    rng = np.random.default_rng(3)
+    X = np.r_[rng.normal(size=(40, 1)), 9 + 0.3 * rng.normal(size=(4, 1))]
+    model = GaussianMixture(2, random_state=0).fit(X)
+    found = model.combine(X=X)
+    assert "the data do not tell whether there are clusters" in found.notes_[0]
+    more = np.r_[X, 9 + 0.3 * rng.normal(size=(20, 1))]
+    assert GaussianMixture(2, random_state=0).fit(more).combine(X=more).n_clusters_ == 2
+    with pytest.warns(UserWarning, match="the data do not tell"):
+        MixtureClustering(estimator=GaussianMixture(), max_components=2, random_state=0).fit(X)
+
+
+def test_weight_two_is_repetition():
+    weight = np.random.default_rng(0).integers(0, 3, len(RING))
+    settings = {"max_components": 8, "random_state": 0}
+    one = quiet_fit(MixtureClustering(**settings), RING, sample_weight=weight)
+    other = quiet_fit(MixtureClustering(**settings), np.repeat(RING, weight, axis=0))
+    used = weight > 0
+    assert one.n_clusters_ == other.n_clusters_ == 2
+    assert adjusted_rand_score(one.labels_[used], other.predict(RING[used])) > 0.99
+
+
+def test_saving_and_loading_keep_it(tmp_path):
+    FOUND.save(tmp_path / "clusters")
+    again = mixfold.load(tmp_path / "clusters")
+    np.testing.assert_array_equal(again.predict_proba(RING), FOUND.predict_proba(RING))
+    assert again.notes_ == FOUND.notes_
+    assert not hasattr(again, "labels_")  # rows are not part of a model
+    assert mixfold.load(tmp_path / "clusters").n_clusters == "auto"
+
+
+def test_missing_entries_and_files(tmp_path):
+    gaps = np.where(np.random.default_rng(0).random(RING.shape) < 0.05, np.nan, RING)
+    np.save(tmp_path / "rows.npy", gaps)
+    found = quiet_fit(MixtureClustering(max_components=8, random_state=0), tmp_path / "rows.npy")
+    assert found.n_clusters_ == 2
+    assert adjusted_rand_score(found.labels_, INNER) > 0.8
+
+
+def test_counts_of_another_family():
+    rng = np.random.default_rng(1)
+    counts = rng.poisson(np.repeat([[2.0, 20.0], [20.0, 2.0]], 100, axis=0)).astype(float)
+    found = quiet_fit(MixtureClustering(estimator=PoissonMixture(), max_components=4), counts)
+    assert found.n_clusters_ == 2
+
+
+def test_kinds_of_covariances_of_many_columns():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 4
+    X = rng.normal(size=(200, 8)) + 4 * np.eye(8)[y]
+    found = quiet_fit(MixtureClustering(max_components=5, random_state=0), X)
+    assert found.mixture_.covariance_type == "diag"
+    assert adjusted_rand_score(found.labels_, y) > 0.9
+
+
+def test_all_rows_equal():
+    found = quiet_fit(MixtureClustering(max_components=3), np.ones((20, 2)))
+    assert found.n_clusters_ == 1
+    assert found.labels_.tolist() == [0] * 20
+
+
+def test_more_components_end_the_search_when_they_are_no_better():
+    X, _ = blobs(300, np.random.default_rng(2))
+    full = GaussianMixture()
+    search = MixtureSearch(full, n_components=range(1, 31), patience=2, random_state=0).fit(X)
+    tried = search.results_["n_components"]
+    assert tried.tolist() == list(range(1, search.best_params_["n_components"] + 3))
+    whole = MixtureSearch(full, n_components=tried, random_state=0).fit(X)
+    assert whole.best_params_ == search.best_params_
+    np.testing.assert_allclose(whole.results_["bic"], search.results_["bic"], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"n_clusters": 0}, "'n_clusters' parameter of MixtureClustering must be an int >= 1"),
+        ({"n_clusters": True}, "'n_clusters' parameter"),
+        ({"n_clusters": "some"}, "'n_clusters' parameter"),
+        ({"n_clusters": 31}, "n_clusters=31 is more than max_components=30"),
+        ({"n_clusters": 2, "threshold": 0.1}, "n_clusters=2 or threshold=0.1, not both"),
+        ({"threshold": 2}, "threshold must be a number between 0 and 1"),
+        ({"max_components": 0}, "'max_components' parameter"),
+        ({"alpha": 1.5}, "'alpha' parameter"),
+        ({"min_probability": 0}, "'min_probability' parameter"),
+    ],
+)
+def test_bad_settings(settings, words):
+    with pytest.raises(ValueError, match=words):
+        MixtureClustering(**settings).fit(RING)
+
+
+@pytest.mark.parametrize("estimator", [KMeans(), GaussianMixture, "full", mixfold.GaussianPCP()])
+def test_what_has_no_components_is_refused(estimator):
+    with pytest.raises(TypeError, match="estimator must be a mixture"):
+        MixtureClustering(estimator=estimator).fit(RING)
+
+
+def test_patience_and_rows_held_out():
+    with pytest.raises(ValueError, match="patience=2 ends a search before rows are held out"):
+        MixtureSearch(patience=2, cv=3).fit(RING)
+    with pytest.raises(ValueError, match="'patience' parameter"):
+        MixtureSearch(patience=0).fit(RING)
