@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.stats import poisson
 from sklearn.mixture import GaussianMixture as TheirMixture
 from sklearn.neighbors import KernelDensity
@@ -385,3 +386,69 @@ def test_a_bootstrap_does_not_draw_more_rows_than_there_is_memory() -> None:
     search = mixfold.MixtureSearch(n_components=[1, 2], test=3, random_state=0)
     with pytest.raises(ValueError, match="divide sample_weight by a constant"):
         search.fit(X, sample_weight=np.full(40, 1e15))
+
+
+def test_classes_of_rows_far_from_all_components_sum_to_one() -> None:
+    """Log densities of -1e22 leave no digits for shares if their log-sum is subtracted."""
+    rows = np.full((40, 4), 1e8)
+    model = mixfold.MixtureOfFactorModels(2, n_factors=1, label_solver="gradient", random_state=0)
+    found = model.fit(rows, Y)
+    for far in (np.zeros((2, 4)), rows[:2] + 1e3, rows[:2] + 1e15):
+        np.testing.assert_allclose(found.predict_proba(far).sum(axis=1), 1.0, rtol=1e-12)
+
+
+def test_missing_entries_of_sparse_rows_are_those_of_dense_rows_in_a_recognition_network() -> None:
+    rows = np.abs(X) * (RNG.random(X.shape) < 0.7)
+    rows[3, 0] = rows[7, 2] = rows[7, 1] = np.nan
+    network = mixfold.DeepFactorNetwork(
+        (3, 2), max_iter=4, max_epochs=2, fine_tune="recognition", random_state=0
+    )
+    found = network.fit(sparse.csr_matrix(rows), Y)
+    assert np.isfinite(found.loss_curve_).all()
+    for given in (sparse.csr_matrix(rows), sparse.csr_array(rows)):
+        np.testing.assert_allclose(found.predict_proba(given), found.predict_proba(rows))
+
+
+@pytest.mark.parametrize("table", [3.5, {"a": [1, 2]}, np.float64(2), {1, 2}])
+def test_what_has_no_rows_is_named(table: Any) -> None:
+    search = mixfold.MixtureSearch(mixfold.GaussianMixture(), n_components=[1, 2], cv=2)
+    with pytest.raises((ValueError, TypeError), match=r"has no rows; give a table of shape"):
+        search.fit(table)
+    if isinstance(table, dict | set):
+        with pytest.raises(TypeError, match=r"has no rows; give a table of shape"):
+            mixfold.GaussianMixture().fit(table)
+
+
+@pytest.mark.parametrize("name", ["LatentDirichletAllocation", "PLSI", "PCP"])
+def test_counts_that_are_next_to_nothing_are_none(name: str) -> None:
+    """Shares of a word below 1e-300 underflow: the documents that hold it became impossible."""
+    rows = np.column_stack([COUNTS, np.full(len(COUNTS), 1e-310)])
+    none = np.column_stack([COUNTS, np.zeros(len(COUNTS))])
+    settings: dict[str, Any] = {"smoothing": 0.0} if name == "PLSI" else {}
+    found = getattr(mixfold, name)(2, max_iter=5, random_state=0, **settings).fit(rows)
+    scores = found.score_samples(rows)
+    assert np.isfinite(scores).all()
+    np.testing.assert_array_equal(scores, found.score_samples(none))
+    assert rows[0, -1] == 1e-310
+
+
+@pytest.mark.parametrize("name", ["LatentDirichletAllocation", "PLSI", "PCP"])
+def test_topics_that_no_memory_holds_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match=r"n_components=2147483648 topics of 5 words .* <= \d+$"):
+        getattr(mixfold, name)(2**31, max_iter=2).fit(COUNTS)
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag"])
+@pytest.mark.parametrize("name", ["GaussianMixture", "BayesianGaussianMixture"])
+def test_precisions_of_columns_whose_variances_underflow_are_finite(name: str, kind: str) -> None:
+    model = getattr(mixfold, name)(2, covariance_type=kind, max_iter=5, random_state=0)
+    found = model.fit(X * [1e-160, 1.0, 1e37])
+    assert np.isfinite(found.precisions_).all()
+    assert np.isfinite(found.precisions_cholesky_).all()
+    assert found.precisions_.max() == np.finfo(float).max
+    same = model.fit(X)
+    np.testing.assert_allclose(
+        same.precisions_.ravel()[0],
+        (np.linalg.inv(same.covariances_) if kind != "diag" else 1 / same.covariances_).ravel()[0],
+        rtol=1e-8,
+    )

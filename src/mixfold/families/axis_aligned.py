@@ -41,7 +41,7 @@ from mixfold.math.lifted import (
     seen_square_features,
     square_features,
 )
-from mixfold.math.symmetric import LOG_2PI, LOG_LIMIT
+from mixfold.math.symmetric import LOG_2PI, LOG_LIMIT, within_range
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,8 @@ class AxisGaussian(GaussianFamily):
 
     def precisions(self, params: GaussianParams) -> tuple[Array, Array]:
         covariances = self.covariances(params)
-        return 1 / covariances, 1 / np.sqrt(covariances)
+        with np.errstate(over="ignore", divide="ignore"):
+            return within_range(1 / covariances), within_range(1 / np.sqrt(covariances))
 
     @abstractmethod
     def _columns(self, scatter: Array, which: Array) -> Array:

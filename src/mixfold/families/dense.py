@@ -32,7 +32,7 @@ from mixfold.math.missing import (
     conditional_scatter,
     patterns_of,
 )
-from mixfold.math.symmetric import LOG_2PI, factorise, log_determinants, pack
+from mixfold.math.symmetric import LOG_2PI, factorise, log_determinants, pack, within_range
 from mixfold.math.triangular import squared_norms, weighted_gram
 
 # beyond this many columns the packed products of a tile leave the cache and cost more than they
@@ -333,7 +333,8 @@ class DenseGaussian(GaussianFamily):
         scatter = params.scatter.reshape(-1, params.n_features, params.n_features)
         _, whiten = factorise(scatter)
         factors = (whiten / params.frame.scale[:, None]).reshape(params.scatter.shape)
-        return factors @ np.swapaxes(factors, -1, -2), factors
+        with np.errstate(over="ignore"):
+            return within_range(factors @ np.swapaxes(factors, -1, -2)), factors
 
     @abstractmethod
     def _own_shape(self, covariances: Array) -> Array:

@@ -162,3 +162,9 @@ def from_log_cholesky(coordinates: Array, size: int) -> Array:
         np.clip(factors[..., diagonal, diagonal], -LOG_LIMIT, LOG_LIMIT)
     )
     return np.asarray(factors @ np.swapaxes(factors, -1, -2))
+
+
+def within_range(precisions: Array) -> Array:
+    """Precisions of columns whose variances are below 1e-308 as the largest float, not infinite."""
+    most = np.finfo(precisions.dtype).max
+    return np.asarray(np.clip(precisions, -most, most))

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import ClassifierTags
@@ -739,7 +738,7 @@ def _log_classes(params: StackParams, network: Network | None, block: Block) -> 
     if network is None:
         top = sources_of(params, dense_rows(block.X))[-1]
         return match_dtype(class_log_probabilities(params, top), block)
-    X = block.X if sparse.issparse(block.X) else fill_missing(params, block.X)
+    X = fill_missing(params, block.X)
     return match_dtype(log_probabilities(network.cast(X.dtype), X), block)
 
 

@@ -118,9 +118,7 @@ def _recognition_rows(fitting: Fitting, stack: StackParams) -> tuple[Block, Fram
 
     They are in the coordinates in which a network is trained, which are given, too.
     """
-    X = fitting.rows.gather()
-    if isinstance(X, np.ndarray):
-        X = fill_missing(stack, X)
+    X = fill_missing(stack, fitting.rows.gather())
     block = take_labelled(fitting.rows, X)
     single = block.X.shape[0] * block.X.shape[1] >= SINGLE_ENTRIES
     frame = coordinates_of(block.X, block.weights())

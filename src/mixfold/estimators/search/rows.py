@@ -71,7 +71,13 @@ def count_rows(X: Any) -> Any:
 
 
 def n_rows(X: Any) -> int:
-    return int(X.shape[0] if hasattr(X, "shape") else np.asarray(X).shape[0])
+    shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+    if not shape:
+        raise ValueError(
+            f"X is {X!r:.60} of type {type(X).__name__}, which has no rows; give a table of shape "
+            "(n_samples, n_features)"
+        )
+    return int(shape[0])
 
 
 def folds(X: Any, cv: Any, seed: int) -> list[tuple[Array, Array]]:

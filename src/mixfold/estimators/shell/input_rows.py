@@ -148,6 +148,11 @@ def _locate_text(X: Any) -> str | None:
 
 def _locate_no_number(X: Any, said: str) -> str | None:
     """The first entry that is neither a number nor text."""
+    if not np.shape(np.asarray(X, dtype=object)):
+        return (
+            f"X is {X!r:.60} of type {type(X).__name__}, which has no rows; give a table of shape "
+            "(n_samples, n_features), or the path of a file"
+        )
     for (row, *column), value in np.ndenumerate(np.asarray(X, dtype=object)):
         try:
             float(value)

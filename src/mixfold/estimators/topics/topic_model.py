@@ -38,6 +38,8 @@ START_STEPS = 30
 START_SMOOTHING = 0.01
 # relative changes of an objective that inner loops of documents leave open
 INNER = 1e-5
+# entries of topics beyond which more topics than tokens are refused: 2 GB for each of several arrays
+MOST_IDLE_ENTRIES = 2**28
 
 _METHODS = {"method": (rule.one_of(["completion", "bound"]),)}
 _WORDS = {"n_words": (rule.integer(0),)}
@@ -295,6 +297,12 @@ def check_words(words: WordSums, n_components: int) -> None:
     if words.documents == 0:
         raise ValueError("X has no document with a word (and a positive weight)")
     if n_components > words.words.sum():
+        if n_components * len(words.words) > MOST_IDLE_ENTRIES:
+            raise ValueError(
+                f"n_components={n_components} topics of {len(words.words)} words are more than the "
+                f"{words.words.sum():g} tokens of all documents can tell apart, and than fit into "
+                f"memory; choose n_components <= {max(1, int(words.words.sum()))}"
+            )
         warn(
             f"n_components={n_components} topics are more than the "
             f"{words.words.sum():g} tokens of all documents",

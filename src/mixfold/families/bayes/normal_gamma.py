@@ -45,7 +45,7 @@ class NormalGamma(ConjugateGaussian, AxisGaussian):
 
     def _enter_scatter(self, scatter: Array, frame: Frame) -> Array:
         scale = frame.scale if self._per_column else frame.scale[0]
-        return np.asarray(scatter / scale**2)
+        return np.asarray(scatter / scale / scale)  # the square may be out of range
 
     def _total_scatter(self, total: Moments) -> Array:
         deviation, _ = share(total)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from mixfold.contracts import Array, record
 from mixfold.math.link_functions import Link
@@ -14,6 +16,8 @@ from mixfold.models.networks.factorization.records import Layer
 from mixfold.models.networks.source_inference import climb_layers, settle
 from mixfold.models.networks.stack import DecoderEnergy, Energy, MapEnergy, decode
 
+# CSR rows with missing entries that are made dense at a time
+FILLED_ROWS = 1024
 # how sources were trained together, and so are inferred
 ENERGIES: dict[str, type[MapEnergy] | type[DecoderEnergy]] = {
     "map": MapEnergy,
@@ -70,8 +74,13 @@ def rows_of(params: StackParams, sources: Array, depth: int | None = None) -> Ar
     return decode(params.link, params.layers[:depth], sources)
 
 
-def fill_missing(params: StackParams, X: Array) -> Array:
-    """X with its missing entries as the first layer reconstructs them; X itself if it has none."""
+def fill_missing(params: StackParams, X: Any) -> Any:
+    """X with its missing entries as the first layer reconstructs them; X itself if it has none.
+
+    In CSR rows, which stay CSR, stored NaN is missing; what is not stored is a zero that was seen.
+    """
+    if sparse.issparse(X):
+        return _fill_stored(params, X)
     rows = np.flatnonzero(np.isnan(X).any(axis=1))
     if not rows.size:
         return X
@@ -79,6 +88,21 @@ def fill_missing(params: StackParams, X: Array) -> Array:
     phi = codes(first, params.link, X[rows], params.alpha[0], params.sigma2[0])
     out, some = X.copy(), X[rows]
     out[rows] = np.where(np.isnan(some), phi @ first.codebook + first.bias, some)
+    return out
+
+
+def _fill_stored(params: StackParams, X: Any) -> Any:
+    places = np.flatnonzero(np.isnan(X.data))
+    if not places.size:
+        return X
+    out = X.copy()
+    row_of = np.searchsorted(X.indptr, places, side="right") - 1
+    rows, at = np.unique(row_of, return_inverse=True)
+    for i in range(0, len(rows), FILLED_ROWS):
+        some = rows[i : i + FILLED_ROWS]
+        filled = fill_missing(params, X[some].toarray())
+        here = (at >= i) & (at < i + FILLED_ROWS)
+        out.data[places[here]] = filled[at[here] - i, X.indices[places[here]]]
     return out
 
 

@@ -10,6 +10,7 @@ from scipy.special import log_ndtr, logsumexp, ndtri_exp
 from mixfold.contracts import Array, Block
 from mixfold.math import low_rank
 from mixfold.math.probit import log_probability
+from mixfold.math.softmax import log_shares
 from mixfold.models.outputs import joint_posterior
 from mixfold.models.outputs.label_starts import reflection
 from mixfold.models.outputs.labelled import LabelledModel
@@ -57,7 +58,7 @@ class Rows:
 
 def rows(model: LabelledModel, reading: SupervisedReading, block: Block) -> Rows:
     joint, latent = model.latents(reading, block)
-    return Rows(joint - logsumexp(joint, axis=1, keepdims=True), latent)
+    return Rows(log_shares(joint), latent)
 
 
 # ------------------------------------------------ classes

@@ -12,6 +12,9 @@ from mixfold.contracts import Array, Block, NotNegative, Stats, record
 
 # What sums of counts and their logarithms can be computed with: more is no number of words.
 LARGEST_COUNT, SHORTEST_DOCUMENT = 1e30, 1e-100
+# Shares of words below 1e-300 underflow. A smaller count is none: it says nothing of a document,
+# whose counts sum to far more, and a word of which all topics lose sight would be impossible.
+SMALLEST_COUNT = 1e-200
 
 
 @record
@@ -95,4 +98,8 @@ def counts_of(block: Block) -> Counts:
             f"the counts of row {block.start + row} (from 0) sum to {lengths[row]:g}; a document "
             f"that is not empty must have at least {SHORTEST_DOCUMENT:g}. Multiply X by a constant"
         )
+    small = (data > 0) & (data < SMALLEST_COUNT)
+    if small.any():
+        data = np.where(small, 0.0, data)
+        X = type(X)((data, X.indices, X.indptr), shape=X.shape)
     return Counts(X.indptr, X.indices, data, block.weights() * (lengths > 0), lengths, X)
