@@ -130,6 +130,13 @@ def test_a_checkpoint_of_other_settings_or_data_is_refused(tmp_path: Path) -> No
     assert path.exists()  # nothing was lost
 
 
+def test_a_stored_setting_that_is_an_array_differs_from_a_number(tmp_path: Path) -> None:
+    path = tmp_path / "fit"
+    Checkpoint(path, {"l2": np.ones(3), "init": np.zeros(2)}).write(None)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="belongs to another fit: l2 differ"):
+        Checkpoint(path, {"l2": 1.0, "init": np.zeros(2)}).read()
+
+
 def test_writing_takes_a_small_share_of_the_time(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path / "fit.mixfold", {})
     written: list[int] = []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.mixture import GaussianMixture as TheirMixture
 from sklearn.neighbors import KernelDensity
 
 import mixfold
+from mixfold.families.dense import distance_gaps
 from mixfold.families.exponential.large_counts import poisson_quantile
 from mixfold.families.gaussian import DiagonalMetric
 from mixfold.math import free_codes
@@ -452,3 +454,32 @@ def test_precisions_of_columns_whose_variances_underflow_are_finite(name: str, k
         (np.linalg.inv(same.covariances_) if kind != "diag" else 1 / same.covariances_).ravel()[0],
         rtol=1e-8,
     )
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+@pytest.mark.parametrize("name", ["GaussianMixture", "BayesianGaussianMixture"])
+def test_rows_beyond_all_range_of_a_column_have_shares(
+    tmp_path: Path, name: str, kind: str
+) -> None:
+    """Squares of both signs that are infinite have no difference, but one of them is larger."""
+    rows = X * [1e-160, 1.0, 1.0]
+    model = getattr(mixfold, name)(2, covariance_type=kind, max_iter=5, random_state=0)
+    found = model.fit(rows)
+    for size in (1.0, 1e140, 1e149):
+        shares = found.predict_proba(X * [size, 1.0, 1.0])
+        np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    found.save(tmp_path / "small")
+    again = mixfold.load(tmp_path / "small")
+    np.testing.assert_array_equal(again.predict_proba(rows), found.predict_proba(rows))
+
+
+def test_gaps_of_distances_whose_terms_overflow_have_the_sign_of_smaller_ones() -> None:
+    rng = np.random.default_rng(1)
+    means, whiten = rng.normal(size=(2, 3)), np.tril(rng.normal(size=(2, 3, 3)))
+    U = rng.normal(size=(200, 3))
+    near = distance_gaps(1e8 * U, means, whiten, 0)[:, 1]
+    far = distance_gaps(1e170 * U, means, whiten, 0)[:, 1]
+    assert not np.isnan(far).any()
+    clear = np.abs(near) > 1e12
+    assert clear.sum() > 150
+    np.testing.assert_array_equal(np.sign(far[clear]), np.sign(near[clear]))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import mixfold
@@ -31,6 +32,11 @@ MODELS: dict[str, Callable[[], Any]] = {
         mixfold.GaussianMixture(2), random_state=0
     ).fit(X, Y),
     "topics": lambda: mixfold.LatentDirichletAllocation(2, max_iter=5, random_state=0).fit(COUNTS),
+    "named topics": lambda: mixfold.PLSI(2, max_iter=5, random_state=0).fit(
+        pd.DataFrame(COUNTS, columns=list("abcde"))
+    ),
+    "categories": lambda: mixfold.CategoricalMixture(2, max_iter=5, random_state=0).fit(COUNTS),
+    "vb": lambda: mixfold.BayesianGaussianMixture(2, max_iter=5, random_state=0).fit(X),
     "counts": lambda: mixfold.PoissonMixture(2, random_state=0).fit(COUNTS),
     "kernel pca": lambda: mixfold.KernelPCA(2, random_state=0).fit(X),
     "rbm": lambda: mixfold.RBM(3, max_epochs=1, random_state=0).fit((X > 2).astype(float)),
@@ -67,7 +73,12 @@ LIES: list[tuple[str, str, Callable[[Any], Any]]] = [
     ("stream", "state _schedule stats counts", lambda a: np.concatenate([a, a])),
     ("ppca stream", "state _moments sums origin", lambda a: a[:-1]),
     ("rbm", "state _learned params hidden", lambda a: a[:-1]),
+    ("named topics", "state feature_names_in_", lambda names: names[:2]),
+    ("named topics", "state feature_names_in_", lambda names: [*names, "more"]),
+    ("categories", "state _occurring 1", lambda a: a[0]),
     # signs, and what is no number
+    ("mixture", "state _params components frame scale", lambda a: 1e-200 * a),
+    ("vb", "state _params components frame scale", lambda a: 1e-308 * a),
     ("mixture", "state _params weights", lambda a: -a),
     ("mixture", "state _params weights", lambda a: 2 * a),
     ("mixture", "state _params components frame scale", lambda a: -a),

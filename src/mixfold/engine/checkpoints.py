@@ -108,7 +108,9 @@ class Checkpoint:
             raise store.ModelFileError(
                 self.path, str(error), "delete this checkpoint, or give another path"
             ) from None
-        changed = sorted(k for k in self.settings if tree["settings"].get(k) != self.settings[k])
+        changed = sorted(
+            k for k in self.settings if _differ(tree["settings"].get(k), self.settings[k])
+        )
         if changed:
             raise ValueError(
                 f"checkpoint {str(self.path)!r} belongs to another fit: {', '.join(changed)} "
@@ -180,3 +182,10 @@ def fingerprint(pilot: Pilot) -> int:
     parts = [sums, pilot.observed, pilot.minimum, pilot.maximum, rows]
     parts += [side for side in (block.weight, block.y) if side is not None]
     return zlib.crc32(b"".join(np.ascontiguousarray(p, float).tobytes() for p in parts))
+
+
+def _differ(stored: Any, given: Any) -> bool:
+    """Whether two settings are not the same; a damaged file may hold an array for a number."""
+    if isinstance(stored, np.ndarray) or isinstance(given, np.ndarray):
+        return type(stored) is not type(given) or not np.array_equal(stored, given)
+    return bool(stored != given)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,6 +30,7 @@ from mixfold.families.gaussian import (
     Moments,
     flat,
     gaussian_trust,
+    robust_gaps,
     share,
     tile_width,
 )
@@ -206,12 +208,8 @@ class AxisGaussian(GaussianFamily):
         seen = ~np.isnan(U)
         V = np.where(seen, U - reading.means[reference], 0.0)
         out = seen @ (reading.constant - reading.constant[reference]).T
-        for k, precision in enumerate(reading.precision):
-            apart = reading.means[reference] - reading.means[k]
-            wider = (precision - reading.precision[reference]) * V * V
-            moved = np.where(seen, precision * apart * (2 * V + apart), 0.0)
-            out[:, k] -= 0.5 * (wider + moved).sum(axis=1)
-        return np.asarray(out)
+        gaps = robust_gaps(V, partial(_gaps, seen, reading, reference))
+        return np.asarray(out - 0.5 * gaps)
 
     def moments(self, scores: Scores, resp: Array, reading: AxisReading) -> Moments:
         careful = reading.amplification > AMPLIFICATION_LIMIT
@@ -264,3 +262,16 @@ class AxisGaussian(GaussianFamily):
     def sample(self, params: GaussianParams, labels: Array, normals: Array) -> Array:
         deviations = np.sqrt(self.spread(params.scatter, params.means.shape))
         return params.frame.leave(params.means[labels] + normals * deviations[labels])
+
+
+def _gaps(
+    seen: Array, reading: AxisReading, reference: int, V: Array, unit: Array, rows: Any
+) -> Array:
+    """Q_k - Q_r (n, K), as in ``log_ratios``, of rows V / unit from the reference, times unit^2."""
+    out = np.empty((len(V), len(reading.means)))
+    for k, precision in enumerate(reading.precision):
+        apart = unit * (reading.means[reference] - reading.means[k])
+        wider = (precision - reading.precision[reference]) * V * V
+        moved = np.where(seen[rows], precision * apart * (2 * V + apart), 0.0)
+        out[:, k] = (wider + moved).sum(axis=1)
+    return out

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from mixfold.families.gaussian import (
     Moments,
     flat,
     gaussian_trust,
+    robust_gaps,
     tile_width,
 )
 from mixfold.math.frame import Frame
@@ -109,13 +111,16 @@ def distance_gaps(U: Array, means: Array, whiten: Array, reference: int) -> Arra
     The difference of the whitened rows is made of A_k - A_r and mu_r - mu_k, so that what two
     components share is taken out before it meets the row.
     """
-    V, first = U - means[reference], whiten[reference]
-    out = np.empty((len(U), len(means)))
-    with np.errstate(over="ignore"):
-        for k, (mean, factor) in enumerate(zip(means, whiten, strict=True)):
-            moved = (means[reference] - mean) @ factor
-            apart = V @ (factor - first) + moved
-            out[:, k] = (apart * (V @ (factor + first) + moved)).sum(axis=1)
+    return robust_gaps(U - means[reference], partial(_gaps, means, whiten, reference))
+
+
+def _gaps(means: Array, whiten: Array, reference: int, V: Array, unit: Array, rows: Any) -> Array:
+    """``distance_gaps`` of rows that are V / unit (n, 1) from the reference, times unit^2."""
+    out, first = np.empty((len(V), len(means))), whiten[reference]
+    for k, (mean, factor) in enumerate(zip(means, whiten, strict=True)):
+        moved = unit * ((means[reference] - mean) @ factor)
+        apart = V @ (factor - first) + moved
+        out[:, k] = (apart * (V @ (factor + first) + moved)).sum(axis=1)
     return out
 
 

@@ -6,6 +6,7 @@ Everything is in the coordinates of a ``Frame`` until it is published.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -25,6 +26,8 @@ AMPLIFICATION_LIMIT_32 = 1e3
 FAR_TERMS, FAR_TERMS_32 = 1e9, 1e5
 # and of squared distances, in units of that of a typical row, up to which it never is
 NEAR = 100.0
+# entries in frame coordinates, where their size is taken out of a product
+_REACH = 1e300
 # A variance at the least of a column recorded in steps makes no spike if it is at least this part
 # of the variance of the data: densities are then at most twenty times as high as those of the data
 SPIKE = 0.05**2
@@ -198,3 +201,19 @@ def tile_width(dtype: np.dtype[Any], amplification: float) -> np.dtype[Any]:
     if dtype == np.float32 and amplification <= AMPLIFICATION_LIMIT_32:
         return np.dtype(np.float32)
     return np.dtype(np.float64)
+
+
+def robust_gaps(V: Array, gaps: Callable[[Array, Array, Any], Array]) -> Array:
+    """Differences (n, K) of squared distances, of rows V from a component.
+
+    ``gaps(V, unit, rows)`` are those of rows V / unit, times unit^2. Where terms of both signs are
+    beyond the range of floats, the size of the row is taken out first: which sign prevails is told.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        out = gaps(V, np.ones((len(V), 1)), slice(None))
+        lost = np.flatnonzero(np.isnan(out).any(axis=1) & ~np.isnan(V).any(axis=1))
+        if lost.size:
+            V = np.clip(V[lost], -_REACH, _REACH)
+            size = np.abs(V).max(axis=1, keepdims=True)
+            out[lost] = gaps(V / size, 1 / size, lost) * size * size
+    return out

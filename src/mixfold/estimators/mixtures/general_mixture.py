@@ -451,6 +451,11 @@ class GeneralMixture(BayesEstimator):
         return int(self.labels_.max()) + 1, self.n_features_in_
 
     def _check_state(self) -> None:
+        codes = getattr(self, "_occurring", None)
+        if codes is not None and (
+            len(codes) != self.n_features_in_ or any(np.ndim(one) != 1 for one in codes)
+        ):
+            raise ValueError("codes that occur are not those of the columns")
         super()._check_state()
         if self._samples():  # not stored: they follow from the traces
             self.diagnostics_ = {name: summary(draws) for name, draws in self.traces_.items()}

@@ -179,6 +179,9 @@ class MixfoldEstimator(Reported, BaseEstimator):
             if name == "feature_names_in_":
                 value = np.array([str(v) for v in value], dtype=object)
             setattr(estimator, name, value)
+        names = getattr(estimator, "feature_names_in_", None)
+        if names is not None and len(names) != getattr(estimator, "n_features_in_", None):
+            raise ValueError(f"{len(names)} names of columns for another number of them")
         estimator._check_state()
         return estimator
 

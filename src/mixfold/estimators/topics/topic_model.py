@@ -38,7 +38,7 @@ START_STEPS = 30
 START_SMOOTHING = 0.01
 # relative changes of an objective that inner loops of documents leave open
 INNER = 1e-5
-# entries of topics beyond which more topics than tokens are refused: 2 GB for each of several arrays
+# entries of topics beyond which more topics than tokens are refused: each array has 2 GB
 MOST_IDLE_ENTRIES = 2**28
 
 _METHODS = {"method": (rule.one_of(["completion", "bound"]),)}
