@@ -246,7 +246,7 @@ def test_columns_that_were_set_aside():
 
 def test_names_of_columns():
     """Parts of a table are asked about without its names, and without a warning."""
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="needs pandas: pip install 'mixfold[tables]'")
     table = pandas.DataFrame(X, columns=["width", "height"])
     model = GaussianMixture(8, random_state=0).fit(table)
     assert model.combine(X=table).n_clusters_ == 2

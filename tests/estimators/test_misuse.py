@@ -15,7 +15,7 @@ def X(rng) -> np.ndarray:
 
 def test_criteria_of_a_stream_need_data(X):
     stream = GaussianMixture(2, random_state=0)
-    for batch in np.array_split(X, 3):
+    for batch in np.array_split(np.random.default_rng(0).permutation(X), 3):
         stream.partial_fit(batch)
     with pytest.raises(ValueError, match="not kept: give X"):
         stream.bic()

@@ -195,12 +195,18 @@ def check_both(make, X, **options):
             assert "single row" in event.message and event.component == labels[-1]
 
 
-@pytest.mark.parametrize("name", MIXTURES)
-@pytest.mark.parametrize("columns", [(0, 1, 2), (1,), (2,)])
+@pytest.mark.parametrize(
+    ("name", "columns"),
+    [
+        (name, columns)
+        for name in MIXTURES
+        for columns in [(0, 1, 2), (1,), (2,)]
+        # a long text of all words is no outlier for a multinomial law of words
+        if name != "multinomial" or len(columns) < 3
+    ],
+)
 def test_every_mixture_leaves_the_others_their_groups_or_tells(name, columns):
     make, rows = MIXTURES[name]
-    if name == "multinomial" and len(columns) == 3:
-        pytest.skip("a long text of all words is no outlier for a multinomial law of words")
     check_both(make, with_outlier(rows(), 1e6, columns))
 
 

@@ -71,6 +71,7 @@ def test_near_halves_have_the_likelihood_of_the_whole(X, kind):
     assert np.ptp(other.means_[[-1, np.argmax(model.weights_)]], axis=0).max() > 0
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("kind", list(GAUSSIAN))
 def test_the_likelihood_never_falls_as_components_are_added(X, kind):
     # a single random start each is often a bad one: what splitting is for

@@ -153,9 +153,8 @@ def select(
     check_words(file, entries)
     outputs = SearchOutputs(file, out, plot, table, report)
     outputs.check()
-    grid = values_to_try(entries, settings or [], factors, family_parameter(family))
-    if not model:
-        grid = {**DEFAULT_GRID, **grid}
+    chosen = values_to_try(entries, settings or [], factors, family_parameter(family))
+    grid = chosen if model else {**DEFAULT_GRID, **chosen}
     estimators = {name: first_of(entry, grid) for name, entry in entries.items()}
     search = MixtureSearch(
         estimators,
@@ -172,7 +171,7 @@ def select(
     )
     source = open_columns(file, split_columns(columns), weights)
     for estimator in estimators.values():
-        check_width(source.n_features, estimator, grid)
+        check_width(source.n_features, estimator, chosen)
     held = folds is not None or criterion is Criterion.held_out
     X, weight = _in_memory(source) if held else (source, None)
     with cluster_for(estimators.values()):

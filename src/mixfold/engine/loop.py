@@ -24,6 +24,8 @@ from mixfold.engine.state import Climb, Rules, Task, add_events, resume_climb
 
 # Candidate starts race on the pilot: so many steps, after which so many go on
 RACE = ((5, 6), (8, 3), (16, 3))
+# passes of a start whatever max_iter is
+FEWEST = 8
 # Climbs whose objectives differ by less, per unit of weight, have met; so many of them, above all
 # others, decide the race
 SAME, DECIDED = 1e-7, 3
@@ -323,7 +325,9 @@ def _is_better(one: Climb, other: Climb) -> bool:
 
 
 def _follow(task: Task, state: Climb, rules: Rules, passes: int) -> Climb:
-    """The climb after some more passes, whatever max_iter says of those over all rows."""
+    """The climb after some more passes; all of them together are no more than max_iter, but a few
+    that starts are compared after."""
+    passes = min(passes, max(rules.max_iter, FEWEST) - state.n_passes)
     done = climb(task, state, replace(rules, max_iter=10**9), max_passes=passes)
     if done.reason == "interrupted":  # a Ctrl-C among the candidates is meant for the fit
         raise KeyboardInterrupt

@@ -169,11 +169,12 @@ def resolution(X: Array) -> Array:
     smallest step is tiny beside the spread of the column, about 1 / n^2 of its range.
     """
     found = np.zeros(X.shape[1])
-    for d in range(X.shape[1]):
-        steps = np.diff(np.sort(X[:, d].astype(float)))  # missing entries come last
-        steps = steps[~np.isnan(steps)]
-        steps = steps[steps > _NO_STEP * steps.sum()]
-        found[d] = steps.min() if steps.size else 0.0
+    for d in range(0, X.shape[1], _COLUMNS):
+        steps = np.diff(np.sort(X[:, d : d + _COLUMNS].astype(float), axis=0), axis=0)
+        steps = np.nan_to_num(steps, nan=0.0)  # missing entries come last
+        steps[steps <= _NO_STEP * steps.sum(axis=0)] = np.inf
+        least = steps.min(axis=0, initial=np.inf)
+        found[d : d + _COLUMNS] = np.where(np.isinf(least), 0.0, least)
     return found
 
 

@@ -21,8 +21,10 @@ def floor_events(
     few = np.ones(len(touched), bool)
     rows = counts
     if pilot is not None:
-        rows = counts * pilot.total_rows / pilot.total_weight
-        few = family.has_few_rows(components, rows, pilot.total_rows)
+        # a row of weight two is two rows; one of weight 0.1, in a table of such, is a row
+        unit = min(1.0, pilot.total_weight / pilot.total_rows)
+        rows = counts / unit
+        few = family.has_few_rows(components, rows, pilot.total_weight / unit)
     return tuple(
         Event("floor", family.floor_message(int(k)), context.iteration, int(k))
         if few[k]
