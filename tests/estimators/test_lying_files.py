@@ -40,6 +40,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "counts": lambda: mixfold.PoissonMixture(2, random_state=0).fit(COUNTS),
     "kernel pca": lambda: mixfold.KernelPCA(2, random_state=0).fit(X),
     "rbm": lambda: mixfold.RBM(3, max_epochs=1, random_state=0).fit((X > 2).astype(float)),
+    "rbm classes": lambda: mixfold.RBM(3, max_epochs=1, random_state=0).fit(
+        (X > 2).astype(float), Y
+    ),
     "beliefs": lambda: mixfold.DeepBeliefNetwork(
         (3, 2), max_epochs=1, fine_tune_epochs=1, chain_epochs=1, random_state=0
     ).fit((X > 2).astype(float), Y),
@@ -75,6 +78,7 @@ LIES: list[tuple[str, str, Callable[[Any], Any]]] = [
     ("rbm", "state _learned params hidden", lambda a: a[:-1]),
     ("named topics", "state feature_names_in_", lambda names: names[:2]),
     ("named topics", "state feature_names_in_", lambda names: [*names, "more"]),
+    ("rbm classes", "state _beginnings", lambda a: a[:1]),
     ("categories", "state _occurring 1", lambda a: a[0]),
     # signs, and what is no number
     ("mixture", "state _params components frame scale", lambda a: 1e-200 * a),

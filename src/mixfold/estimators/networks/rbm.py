@@ -533,6 +533,8 @@ class RBM(
         n_classes = len(self.classes_)
         if self._learned.params.shape != (self.n_features_in_, self.n_components, n_classes):
             raise ValueError("parameters of another shape than the settings declare")
+        if np.ndim(self._beginnings) == 2 and len(self._beginnings) != n_classes:
+            raise ValueError("biases of other classes than those that are known")
         self._publish()
 
     @property
