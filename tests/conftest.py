@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+
+@pytest.fixture(autouse=True)
+def _no_scheduler_without_a_client() -> None:
+    """A client whose workers were killed may be closed without giving back Dask's scheduler, and
+    every later use of Dask in this process would ask for a client."""
+    if "distributed" not in sys.modules:
+        return
+    import dask
+    from distributed.client import _get_global_client
+
+    if dask.config.get("scheduler", None) is not None and _get_global_client() is None:
+        dask.config.set(scheduler=None)
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ ENTRIES: tuple[Entry, ...] = (*MIXTURES, *FACTORS, *LABELLED, *TOPICS, *NETWORKS
 
 # public names that are not measured, and why
 LEFT_OUT = {
+    "MixtureClustering": "is compared by its clusters: python -m bench clustering",
     "DegenerateWarning": "a warning",
     "bootstrap_lrt": "a test: as many fits of GaussianMixture as it is asked for",
     "load": "reads a model file",

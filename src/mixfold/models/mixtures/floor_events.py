@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from mixfold.contracts import Array, Context, Event
-from mixfold.families.component import ComponentFamily
+from mixfold.contracts import Array, Context, Event, Pilot
+from mixfold.families.component import ComponentFamily, dense_rows
+from mixfold.math.seeding import distinct
+
+# rows of a pilot among which copies are looked for
+_LOOKED_AT = 5000
 
 
 def floor_events(
@@ -17,20 +21,26 @@ def floor_events(
     an accident of the fit, 'thin' if it has many rows which have no spread in some direction."""
     if not touched.any():
         return ()
-    pilot = context.pilot
     few = np.ones(len(touched), bool)
-    rows = counts
-    if pilot is not None:
-        # a row of weight two is two rows; one of weight 0.1, in a table of such, is a row
-        unit = min(1.0, pilot.total_weight / pilot.total_rows)
-        rows = counts / unit
-        few = family.has_few_rows(components, rows, pilot.total_weight / unit)
+    if context.pilot is not None:
+        n_rows = count_distinct_rows(context.pilot)
+        rows = counts * n_rows / context.pilot.total_weight
+        few = family.has_few_rows(components, rows, n_rows)
     return tuple(
         Event("floor", family.floor_message(int(k)), context.iteration, int(k))
         if few[k]
-        else Event("thin", _describe_thin(family, int(k), rows[k]), context.iteration, int(k))
+        else Event("thin", _describe_thin(family, int(k), counts[k]), context.iteration, int(k))
         for k in np.flatnonzero(touched)
     )
+
+
+def count_distinct_rows(pilot: Pilot) -> float:
+    """Rows that are no copies: a row of weight two, or one that is there twice, is one row."""
+    block = pilot.block
+    if block.n_rows > _LOOKED_AT:
+        return float(pilot.total_rows)
+    rows, _, _ = distinct(dense_rows(block.X), block.weights(), None)
+    return float(pilot.total_rows * len(rows) / block.n_rows)
 
 
 def _describe_thin(family: ComponentFamily, component: int, rows: float) -> str:
