@@ -136,18 +136,19 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
     plain, jump = state.plain + 1, state.jump
     if state.proposal is not None:
         plain, jump = 1, objective - state.objective
+    trace = (*state.trace, objective)
     state = replace(
         state,
         best=state.params,
-        trace=(*state.trace, objective),
+        trace=trace,
         plain=plain,
         jump=jump,
         events=events,
         failures=(),
         stats=None,
         entropy=task.model.entropy(stats),
+        remaining=remaining_gain(trace[-plain:], state.tentative),
     )
-    state = replace(state, remaining=remaining_gain(state.trace[-plain:], state.tentative))
     reason = _reason(state, rules)
     if reason:
         return replace(state, reason=reason)
@@ -261,7 +262,7 @@ def _remember(
         metric,
     )
     # only the metric of the last point is asked for, and a large model affords fewer points
-    older = tuple(replace(point, metric=None) for point in state.points)
+    older = tuple(p if p.metric is None else replace(p, metric=None) for p in state.points)
     affordable = POINTS_BYTES // (3 * here.x.nbytes)
     keep = min(rules.acceleration.memory, affordable)
     return (*older, here)[-keep:] if affordable > 1 else ()
@@ -277,19 +278,20 @@ def _step(task: Task, state: Climb, rules: Rules) -> Climb:
     if proposal is not None and np.isfinite(proposal.x).all():
         params = task.model.from_coordinates(state.image, proposal.x)
     if params is None:
-        return replace(_resting(state), params=state.image, proposal=None, n_iter=n_iter)
+        resting = _resting(state)
+        return replace(state, params=state.image, proposal=None, n_iter=n_iter, **resting)
     return replace(state, params=params, proposal=proposal, n_iter=n_iter)
 
 
-def _resting(state: Climb) -> Climb:
+def _resting(state: Climb) -> dict[str, Any]:
     """After a plain step: one less to rest, or a longer rest if a rule has just given up.
 
     What it remembers is of a region that is no longer here, and each failure cost a pass.
     """
     if not state.failures:
-        return replace(state, rest=max(state.rest - 1, 0))
+        return {"rest": max(state.rest - 1, 0)}
     rest = min(2**state.given_up, LONGEST_REST)
-    return replace(state, points=(), rest=rest, given_up=state.given_up + 1)
+    return {"points": (), "rest": rest, "given_up": state.given_up + 1}
 
 
 def _checking(state: Climb, rules: Rules) -> bool:

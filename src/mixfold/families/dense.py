@@ -34,7 +34,14 @@ from mixfold.math.missing import (
     conditional_scatter,
     patterns_of,
 )
-from mixfold.math.symmetric import LOG_2PI, factorise, log_determinants, pack, within_range
+from mixfold.math.symmetric import (
+    LOG_2PI,
+    factorise,
+    log_determinants,
+    lower_triangle,
+    pack,
+    within_range,
+)
 from mixfold.math.triangular import squared_norms, weighted_gram
 
 # beyond this many columns the packed products of a tile leave the cache and cost more than they
@@ -68,9 +75,11 @@ class _Work:
     heights: Array | None = None
 
 
-def read_dense(frame: Frame, means: Array, covariances: Array) -> DenseReading:
-    """Factors of (K, D, D) covariances in frame coordinates."""
-    factors, whiten = factorise(covariances)
+def read_dense(
+    frame: Frame, means: Array, covariances: Array, known: tuple[Array, Array] | None = None
+) -> DenseReading:
+    """Factors of (K, D, D) covariances in frame coordinates, or those that are ``known``."""
+    factors, whiten = known or factorise(covariances)
     size = means.shape[1]
     constant = -0.5 * (size * LOG_2PI + log_determinants(factors)) - frame.log_scale.sum()
     # the size of the terms whose sum is the quadratic form, at a typical row of the component
@@ -155,7 +164,7 @@ class DenseMetric:
         by_mean = gradient[:split].reshape(-1, size, 1)
         spread = np.swapaxes(self.factors, 1, 2) @ by_mean
         means = (self.factors @ spread)[..., 0] / self.counts[:, None]
-        row, column = np.tril_indices(size)
+        row, column, _ = lower_triangle(size)
         diagonal = np.diagonal(self.factors, axis1=1, axis2=2)
         lower = np.zeros_like(self.factors)
         lower[:, row, column] = gradient[split:].reshape(len(self.factors), -1)
@@ -169,19 +178,18 @@ class DenseMetric:
 
 
 def slopes(
-    covariances: Array, count: Array, first: Array, second: Array
+    known: tuple[Array, Array], count: Array, first: Array, second: Array
 ) -> tuple[Array, DenseMetric]:
     """Gradient and metric in (means, log-Cholesky) coordinates.
 
-    ``covariances`` and ``second`` have one entry per component, or one for all of them.
+    The ``factorise``d covariances and ``second`` have one entry per component, or one for all.
     """
-    factors, whiten = factorise(covariances)
+    factors, whiten = known
     precisions = whiten @ np.swapaxes(whiten, 1, 2)
-    shares = count if len(covariances) == len(count) else count.sum(keepdims=True)
+    shares = count if len(factors) == len(count) else count.sum(keepdims=True)
     slope = precisions @ second @ whiten - shares[:, None, None] * whiten
-    row, column = np.tril_indices(covariances.shape[-1])
+    row, column, on = lower_triangle(factors.shape[-1])
     by_factor = slope[:, row, column]
-    on = row == column
     by_factor[:, on] *= factors[:, row[on], row[on]]
     by_mean = (precisions @ first[:, :, None])[..., 0]
     safe = np.finfo(float).tiny
@@ -196,7 +204,16 @@ class DenseGaussian(GaussianFamily):
     matrix: ClassVar[bool] = True
 
     def mode(self, params: GaussianParams) -> DenseReading:
-        return read_dense(params.frame, params.means, self.dense(params))
+        known = self.factors(params)
+        return read_dense(params.frame, params.means, self.dense(params), known)
+
+    def factors(self, params: GaussianParams) -> tuple[Array, Array]:
+        """``factorise`` of the covariances, (K, D, D) or one for all; made once for a point."""
+        if "factors" not in params.known:
+            size = params.n_features
+            params.known["factors"] = factorise(params.scatter.reshape(-1, size, size))
+        found: tuple[Array, Array] = params.known["factors"]
+        return found
 
     def from_sample(self, frame: Frame, U: Array, resp: Array) -> GaussianParams:
         _, size = U.shape
@@ -335,8 +352,7 @@ class DenseGaussian(GaussianFamily):
         return log_density, GaussianParams(remaining, means, self._own_shape(left))
 
     def precisions(self, params: GaussianParams) -> tuple[Array, Array]:
-        scatter = params.scatter.reshape(-1, params.n_features, params.n_features)
-        _, whiten = factorise(scatter)
+        _, whiten = self.factors(params)
         factors = (whiten / params.frame.scale[:, None]).reshape(params.scatter.shape)
         with np.errstate(over="ignore"):
             return within_range(factors @ np.swapaxes(factors, -1, -2)), factors

@@ -19,11 +19,10 @@ from mixfold.families.gaussian import GaussianParams, Moments, flat, share, tile
 from mixfold.math.frame import Frame
 from mixfold.math.lifted import Sums, lifted_pass, product_features
 from mixfold.math.symmetric import (
-    factorise,
     from_log_cholesky,
     log_cholesky,
     pack,
-    raise_eigenvalues,
+    raise_all_eigenvalues,
     unpack,
 )
 
@@ -43,10 +42,12 @@ class FullGaussian(DenseGaussian):
         )
         scatter -= deviation[:, :, None] * deviation[:, None, :]
         raised, floor = np.full(len(scatter), np.inf), self.floors(previous.frame)
-        for k in np.flatnonzero(alive):
-            scatter[k], raised[k] = raise_eigenvalues(scatter[k], floor)
+        if alive.all():
+            scatter, raised = raise_all_eigenvalues(scatter, floor)
+        else:
+            scatter[alive], raised[alive] = raise_all_eigenvalues(scatter[alive], floor)
+            scatter = np.where(alive[:, None, None], scatter, previous.scatter)
         means = np.where(seen, moments.origin + deviation, previous.means)
-        scatter = np.where(alive[:, None, None], scatter, previous.scatter)
         touched = self.is_spike(raised, previous.frame)
         return GaussianParams(previous.frame, means, scatter), touched
 
@@ -65,7 +66,7 @@ class FullGaussian(DenseGaussian):
         return n_components * (n_features + n_features * (n_features + 1) // 2)
 
     def coordinates(self, params: GaussianParams) -> Array:
-        factors, _ = factorise(params.scatter)
+        factors, _ = self.factors(params)
         return flat(params.means, log_cholesky(factors))
 
     def from_coordinates(self, params: GaussianParams, vector: Array) -> GaussianParams:
@@ -75,12 +76,12 @@ class FullGaussian(DenseGaussian):
         return GaussianParams(
             params.frame,
             vector[:split].reshape(params.means.shape),
-            np.stack([raise_eigenvalues(c, floor)[0] for c in from_log_cholesky(factors, size)]),
+            raise_all_eigenvalues(from_log_cholesky(factors, size), floor)[0],
         )
 
     def derivatives(self, params: GaussianParams, moments: Moments) -> tuple[Array, DenseMetric]:
         second = unpack(moments.second, params.n_features)
-        return slopes(params.scatter, *about(params.means, moments, second))
+        return slopes(self.factors(params), *about(params.means, moments, second))
 
     def place(self, params: GaussianParams, where: Array, points: Array) -> GaussianParams:
         rest = np.setdiff1d(np.arange(params.n_components), where)

@@ -41,6 +41,8 @@ class GaussianParams:
     frame: Frame
     means: Array
     scatter: Array
+    # factors of the covariances, which reading, coordinates and derivatives of a point share
+    known: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def n_components(self) -> int:

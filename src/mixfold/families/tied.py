@@ -21,7 +21,6 @@ from mixfold.math.frame import Frame
 from mixfold.math.lifted import Sums
 from mixfold.math.pooled import pooled_pass
 from mixfold.math.symmetric import (
-    factorise,
     from_log_cholesky,
     log_cholesky,
     pack,
@@ -38,7 +37,8 @@ class TiedGaussian(DenseGaussian):
 
     def mode(self, params: GaussianParams) -> DenseReading:
         # one factor serves all; broadcast views keep it one in memory
-        one = read_dense(params.frame, params.means, params.scatter[None])
+        known = self.factors(params)
+        one = read_dense(params.frame, params.means, params.scatter[None], known)
         K, size = params.means.shape
         return replace(
             one,
@@ -71,7 +71,7 @@ class TiedGaussian(DenseGaussian):
         return n_components * n_features + n_features * (n_features + 1) // 2
 
     def coordinates(self, params: GaussianParams) -> Array:
-        factors, _ = factorise(params.scatter[None])
+        factors, _ = self.factors(params)
         return flat(params.means, log_cholesky(factors))
 
     def from_coordinates(self, params: GaussianParams, vector: Array) -> GaussianParams:
@@ -86,7 +86,7 @@ class TiedGaussian(DenseGaussian):
         second = np.zeros((params.n_components, params.n_features, params.n_features))
         second[0] = unpack(moments.second, params.n_features)
         count, first, second = about(params.means, moments, second)
-        return slopes(params.scatter[None], count, first, second.sum(axis=0, keepdims=True))
+        return slopes(self.factors(params), count, first, second.sum(axis=0, keepdims=True))
 
     def place(self, params: GaussianParams, where: Array, points: Array) -> GaussianParams:
         means = params.means.copy()

@@ -21,6 +21,13 @@ def _upper(size: int) -> tuple[Array, Array]:
     return row, column
 
 
+@cache
+def lower_triangle(size: int) -> tuple[Array, Array, Array]:
+    """Rows and columns of the lower triangle, row by row, and where its diagonal stands."""
+    row, column = np.tril_indices(size)
+    return row, column, np.flatnonzero(row == column)
+
+
 def pack(matrices: Array) -> Array:
     """Upper triangles of (..., D, D) as (..., D (D + 1) / 2), row by row."""
     row, column = _upper(matrices.shape[-1])
@@ -66,6 +73,21 @@ def raise_eigenvalues(matrix: Array, floor: float | Array) -> tuple[Array, float
     # of the variable v' D^-1/2 x, whose variance was raised, per unit of length
     lengths = ((vectors[:, low] / unit[:, None]) ** 2).sum(axis=0)
     return np.asarray((raised + raised.T) / 2), float(least / lengths.max())
+
+
+def raise_all_eigenvalues(matrices: Array, floor: float | Array) -> tuple[Array, Array]:
+    """``raise_eigenvalues`` of each of (K, D, D), and its second results (K,)."""
+    raised = np.full(len(matrices), np.inf)
+    if _stacked_factors(matrices - _diagonal_floor(floor, matrices.shape[-1])) is not None:
+        return matrices, raised
+    out = matrices.copy()
+    for k, matrix in enumerate(matrices):
+        out[k], raised[k] = raise_eigenvalues(matrix, floor)
+    return out, raised
+
+
+def _diagonal_floor(floor: float | Array, size: int) -> Array:
+    return floor * np.eye(size) if np.ndim(floor) == 0 else np.diag(np.asarray(floor))
 
 
 def _raise_to(matrix: Array, floor: float) -> tuple[Array, float]:
@@ -145,16 +167,15 @@ def roots_of(covariances: Array) -> Array:
 
 def log_cholesky(factors: Array) -> Array:
     """Unconstrained coordinates (K, D (D + 1) / 2): the factor with the log of its diagonal."""
-    size = factors.shape[-1]
-    row, column = np.tril_indices(size)
-    out = factors[..., row, column].copy()
-    out[..., row == column] = np.log(out[..., row == column])
+    row, column, on = lower_triangle(factors.shape[-1])
+    out = factors[..., row, column]
+    out[..., on] = np.log(out[..., on])
     return np.asarray(out)
 
 
 def from_log_cholesky(coordinates: Array, size: int) -> Array:
     """The positive definite matrices with the given ``log_cholesky`` coordinates."""
-    row, column = np.tril_indices(size)
+    row, column, _ = lower_triangle(size)
     factors = np.zeros((*coordinates.shape[:-1], size, size))
     factors[..., row, column] = coordinates
     diagonal = np.arange(size)

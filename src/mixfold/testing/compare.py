@@ -18,9 +18,12 @@ def require(holds: bool, law: str, message: str) -> None:
 
 
 def leaves(value: Any, place: str = "value") -> Iterator[tuple[str, Any]]:
-    """The numbers, arrays and words in nested dataclasses, mappings and sequences."""
+    """The numbers, arrays and words in nested dataclasses, mappings and sequences.
+
+    Fields that are made from the others (``init=False``) are left out, as in files.
+    """
     if is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
+        for field in (field for field in fields(value) if field.init):
             yield from leaves(getattr(value, field.name), f"{place}.{field.name}")
     elif isinstance(value, Mapping):
         for key, item in value.items():

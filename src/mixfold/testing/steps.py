@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -70,9 +70,9 @@ def _copy_record(value: Any) -> Any:
     """The same record with arrays of its own."""
     if isinstance(value, np.ndarray):
         return value.copy()
-    names = getattr(value, "__dataclass_fields__", None)
-    if names is None:
+    if not is_dataclass(value) or isinstance(value, type):
         return value
+    names = [field.name for field in fields(value) if field.init]
     return replace(value, **{name: _copy_record(getattr(value, name)) for name in names})
 
 
