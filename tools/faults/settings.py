@@ -487,6 +487,7 @@ RARER = {
     "warm_start": (True, True, True),
     "weight_concentration_prior": (1e-3, 10.0),
     "weights_init": ([0.5, 0.5], [0.3, 0.7]),
+    "MixtureClassifier.decision": ("reconstruction",),
     "DeepFactorNetwork.gamma": (0.1,),
     "DeepFactorNetwork.solver": ("auto", "lbfgs", "adam"),
     "DeepFactorNetwork.supervised": ("top", "each", False),
