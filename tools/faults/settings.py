@@ -505,6 +505,7 @@ RARER = {
     # joblib loses the traceback, by which an error on purpose is told from an accident
     "MixtureClassifier.n_jobs": (1,),
     "MixtureSearch.n_jobs": (1,),
+    "MLiT.norm": ("spectral", "nuclear", "l1", "linf", "entrywise"),
     "MLiT.init": ("largest", "smallest"),
     "MixtureOfFactorAnalyzers.scale": ("latent", "scores", "white"),
     "MixtureOfFactorAnalyzers.init_params": ("kmeans", "subspaces", "k-means++"),
