@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         BayesianGaussianMixture as BayesianGaussianMixture,
     )
     from mixfold.estimators.mixtures.bootstrap import bootstrap_lrt as bootstrap_lrt
+    from mixfold.estimators.mixtures.gap import gap_statistic as gap_statistic
     from mixfold.estimators.mixtures.gaussian_mixture import GaussianMixture as GaussianMixture
     from mixfold.estimators.mixtures.general_mixture import Mixture as Mixture
     from mixfold.estimators.mixtures.kmeans import KMeans as KMeans
@@ -76,6 +77,7 @@ _HOMES = {
     **{name: entry.home for name, entry in ENTRIES.items()},
     "DegenerateWarning": "mixfold.estimators.shell.base",
     "bootstrap_lrt": "mixfold.estimators.mixtures.bootstrap",
+    "gap_statistic": "mixfold.estimators.mixtures.gap",
     "load": "mixfold.store",
 }
 
