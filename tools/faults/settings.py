@@ -263,6 +263,18 @@ ESTIMATORS = {
         ),
     ),
     "MixtureClassifier": (None, True, _classifier),
+    "GTM": (
+        None,
+        False,
+        lambda r: dict(
+            n_components=pick(r, (1, 2)),
+            n_points=pick(r, (3, 5, 8)),
+            n_basis=pick(r, (2, 3)),
+            width=pick(r, (0.5, 1.0, 2.0)),
+            max_iter=6,
+            random_state=0,
+        ),
+    ),
     "MLiT": (
         None,
         False,
