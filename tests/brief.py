@@ -34,6 +34,7 @@ BRIEF: dict[str, tuple[dict[str, Any], Any, Any]] = {
     "DeepFactorNetwork": (
         {"hidden": (3, 2), "max_iter": 5, "max_epochs": 1}, NUMBERS, CLASSES),
     "FactorAnalysis": ({}, NUMBERS, None),
+    "GTM": ({"n_points": 5, "n_basis": 3, "max_iter": 20}, NUMBERS, None),
     "GaussianMixture": ({"n_components": 2}, NUMBERS, None),
     "GaussianPCP": ({"n_clusters": 2, "init_params": "k-means++", "max_iter": 20}, NUMBERS, None),
     "KMeans": ({"n_clusters": 2}, NUMBERS, None),

@@ -58,3 +58,20 @@ def test_every_base_class_serves_several_public_estimators() -> None:
                 served.setdefault(base, []).append(entry.estimator)
     lonely = {base.__name__: names for base, names in served.items() if len(names) == 1}
     assert lonely == {}
+
+
+# what ``score_samples`` is where it is no density of rows that one could draw from, and how the
+# class says so
+NO_DRAWS = {
+    "KernelPCA": "The density is one of features",
+    "MLiT": "no sampling of rows",
+    "PLSI": "There is no model of new documents",
+}
+
+
+def test_every_density_of_rows_can_be_drawn_from() -> None:
+    scored = [one.load() for one in CATALOGUE if hasattr(one.load(), "score_samples")]
+    without = {one.__name__: one for one in scored if not hasattr(one, "sample")}
+    assert without.keys() == NO_DRAWS.keys()
+    for name, model in without.items():
+        assert NO_DRAWS[name] in " ".join((model.__doc__ or "").split()), name

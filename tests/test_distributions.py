@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import integrate, stats
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 
 from mixfold.distributions import SquashedNormal
 from mixfold.math import probit
@@ -345,7 +345,7 @@ def test_answers_cannot_change_the_law() -> None:
         ({"bias": np.nan}, "bias must be finite"),
         ({"side": -1}, r"side must be 0 or 1, got -1.*\(label \+ 1\) // 2"),
         ({"side": 1.0}, r"side must be 0 or 1, got 1\.0"),
-        ({"kind": "cut"}, 'kind must be "squashed" or "truncated", got \'cut\''),
+        ({"kind": "cut"}, 'kind must be "squashed" or "truncated".*, got .cut.'),
         (
             {"weights": [0, 0], "bias": -0.5, "kind": "truncated"},
             r"always -0\.5, so side=1 cannot be\. Use side=0",
@@ -378,3 +378,121 @@ def test_mistakes_of_type_and_of_calls_are_named() -> None:
         law.rvs(2.5)
     with pytest.raises(TypeError, match="random_state must be"):
         law.rvs(2, random_state="seed")
+
+
+# ------------------------------------------------------------------ other functions of the score
+
+
+def _band(score: np.ndarray) -> np.ndarray:
+    return np.where(np.abs(score) < 1.5, 0.9, 0.2)
+
+
+def _loglog(score: np.ndarray) -> np.ndarray:
+    return -np.expm1(-np.exp(np.minimum(score, 50.0)))
+
+
+OTHERS: dict[str, tuple[Any, Any, Any]] = {
+    "logistic": ("logistic", lambda u: expit(u), ()),
+    "cauchit": ("cauchit", lambda u: 0.5 + np.arctan(u) / np.pi, ()),
+    "band": (_band, _band, (-1.5, 1.5)),
+    "loglog": (_loglog, _loglog, ()),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("bias", [-6.0, 0.0, 3.0])
+def test_other_functions_are_integrals(name: str, side: int, bias: float) -> None:
+    kind, share, breaks = OTHERS[name]
+    law = plane(kind, side, bias=bias, breaks=breaks)
+    q, variance = WEIGHTS @ MEAN + bias, WEIGHTS @ COV @ WEIGHTS
+    Rw = COV @ WEIGHTS
+
+    def integral(power: int) -> float:
+        def part(u: float) -> float:
+            p = float(share(np.array(u)))
+            chance = p if side == 1 else 1 - p
+            return chance * float(stats.norm.pdf(u, q, np.sqrt(variance))) * (u - q) ** power
+
+        ends = sorted({-40.0, -1.5, 0.0, 1.5, q, 40.0})
+        return sum(
+            integrate.quad(part, a, b, epsabs=1e-14, limit=300)[0]
+            for a, b in itertools.pairwise(ends)
+        )
+
+    mass, first, second = (integral(power) for power in range(3))
+    mean, spread = first / mass, second / mass - (first / mass) ** 2
+    np.testing.assert_allclose(law.log_normaliser(), np.log(mass), atol=1e-7)
+    np.testing.assert_allclose(law.mean(), MEAN + Rw / variance * mean, rtol=1e-6, atol=1e-9)
+    wanted = COV + np.outer(Rw, Rw) * (spread / variance**2 - 1 / variance)
+    np.testing.assert_allclose(law.cov(), wanted, rtol=1e-6, atol=1e-9)
+    points = np.array([[0.1, 0.2], [-2.0, 1.0]])
+    u = points @ WEIGHTS + bias
+    chance = share(u) if side == 1 else 1 - share(u)
+    normal = stats.multivariate_normal(MEAN, COV).logpdf(points)
+    np.testing.assert_allclose(law.logpdf(points), normal + np.log(chance / mass), atol=1e-7)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_draws_of_other_functions_are_what_rejection_keeps(
+    name: str, rng: np.random.Generator
+) -> None:
+    kind, share, breaks = OTHERS[name]
+    z = rng.multivariate_normal(MEAN, COV, 60_000)
+    kept = z[rng.random(len(z)) < 1 - share(z @ WEIGHTS + BIAS)]
+    draws = plane(kind, 0, breaks=breaks).rvs(10_000, random_state=rng)
+    for direction in (WEIGHTS, np.array([1.0, 0.0]), np.array([0.3, 1.0])):
+        assert stats.ks_2samp(draws @ direction, kept @ direction).pvalue > 1e-4
+
+
+def test_a_function_that_is_a_known_kind_gives_its_law(rng: np.random.Generator) -> None:
+    points = rng.normal(size=(5, 2))
+    for kind, function, breaks in (
+        ("squashed", ndtr, ()),
+        ("truncated", lambda u: u > 0, (0.0,)),
+        ("logistic", expit, ()),
+    ):
+        for side in (0, 1):
+            known, given = plane(kind, side), plane(function, side, breaks=breaks)
+            np.testing.assert_allclose(given.mean(), known.mean(), rtol=1e-9)
+            np.testing.assert_allclose(given.cov(), known.cov(), rtol=1e-8)
+            np.testing.assert_allclose(given.logpdf(points), known.logpdf(points), rtol=1e-9)
+
+
+@pytest.mark.parametrize("bias", [-1000.0, 300.0])
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_logistic_side_may_be_as_improbable_as_it_likes(bias: float, side: int) -> None:
+    law = SquashedNormal(0.3, 4.0, weights=2.0, bias=bias, side=side, kind="logistic")
+    sign = 2 * side - 1
+    if sign * bias < 0:  # there ln psi is linear: the law is a normal one, moved
+        moved = 0.3 + sign * 4.0 * 2.0
+        np.testing.assert_allclose([law.mean()[0], law.cov()[0, 0]], [moved, 4.0], rtol=1e-9)
+        wanted = sign * (bias + 0.6) + 0.5 * 16.0
+        np.testing.assert_allclose(law.log_normaliser(), wanted, rtol=1e-12)
+    else:
+        np.testing.assert_allclose([law.mean()[0], law.cov()[0, 0]], [0.3, 4.0], rtol=1e-9)
+    assert np.isfinite(law.rvs(100, random_state=0)).all()
+
+
+def test_a_function_of_a_score_that_is_constant_says_nothing() -> None:
+    law = plane("logistic", 1, weights=[0, 0], bias=0.4)
+    np.testing.assert_allclose(law.mean(), MEAN)
+    np.testing.assert_allclose(law.cov(), COV)
+    np.testing.assert_allclose(law.log_normaliser(), np.log(expit(0.4)))
+    assert law.rvs(3, random_state=0).shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"kind": lambda u: 2 * ndtr(u)}, "kind must give a probability from 0 to 1.*got [12]"),
+        ({"kind": lambda u: 0.5}, r"got the shape \(\) for"),
+        ({"kind": lambda u: np.zeros_like(u)}, "kind must leave side=1 a probability"),
+        ({"breaks": [0.0]}, "breaks are those of a function, got breaks=.*kind='squashed'"),
+        ({"kind": ndtr, "breaks": 1.0}, "breaks must be a list of scores"),
+        ({"kind": ndtr, "breaks": [np.nan]}, "breaks must be finite"),
+    ],
+)
+def test_functions_that_are_no_probabilities(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        SquashedNormal(**{"mean": MEAN, "cov": COV, "weights": WEIGHTS, **changes})

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from mixfold.estimators.factors.factor_analysis import FactorAnalysis as FactorAnalysis
     from mixfold.estimators.factors.gaussian_pcp import GaussianPCP as GaussianPCP
+    from mixfold.estimators.factors.gtm import GTM as GTM
     from mixfold.estimators.factors.mixture_of_factor_analyzers import (
         MixtureOfFactorAnalyzers as MixtureOfFactorAnalyzers,
     )
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
         BayesianGaussianMixture as BayesianGaussianMixture,
     )
     from mixfold.estimators.mixtures.bootstrap import bootstrap_lrt as bootstrap_lrt
+    from mixfold.estimators.mixtures.gap import gap_statistic as gap_statistic
     from mixfold.estimators.mixtures.gaussian_mixture import GaussianMixture as GaussianMixture
     from mixfold.estimators.mixtures.general_mixture import Mixture as Mixture
     from mixfold.estimators.mixtures.kmeans import KMeans as KMeans
@@ -76,6 +78,7 @@ _HOMES = {
     **{name: entry.home for name, entry in ENTRIES.items()},
     "DegenerateWarning": "mixfold.estimators.shell.base",
     "bootstrap_lrt": "mixfold.estimators.mixtures.bootstrap",
+    "gap_statistic": "mixfold.estimators.mixtures.gap",
     "load": "mixfold.store",
 }
 

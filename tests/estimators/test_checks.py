@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import mixfold
 from mixfold import (
+    GTM,
     MORP,
     PCP,
     PLSI,
@@ -154,6 +155,7 @@ ESTIMATORS = [
     (MixtureOfPPCA(random_state=0), OF_CLASSIFIERS),
     (MixtureOfPPCA(2, random_state=0), set()),
     (MixtureOfFactorAnalyzers(2, acceleration=None, random_state=0), set()),
+    (GTM(n_points=5, n_basis=3, random_state=0), set()),
     (GaussianPCP(2, 1, init_params="k-means++", random_state=0), set()),
     (
         GaussianPCP(2, 1, inference="em", update="regress", acceleration=None, **QUICK),

@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from mixfold.families import GAUSSIAN
 from mixfold.models.mixtures.given_start import GivenStart
 from mixfold.models.mixtures.mixture import Mixture
-from mixfold.models.mixtures.starts import STARTS, KMeansStart, Sample
+from mixfold.models.mixtures.starts import STARTS, KMeansStart, RandomGaussiansStart, Sample
 from mixfold.testing import Case
 from mixfold.testing.compare import require_same
 from mixfold.testing.oracles import in_data_coordinates
@@ -147,3 +148,30 @@ def test_whitened_distances_of_wide_rows_are_those_of_their_covariance() -> None
         np.linalg.norm(dense[:, None] - dense, axis=2),
         rtol=1e-5, atol=1e-8,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("constant", [1.0, 5.0])
+def test_drawn_gaussians_share_the_rows_as_their_densities_do(constant: float) -> None:
+    sample = replace(_sample(), U=np.column_stack([_sample().U, np.full(100, 7.0)]))
+    resp = RandomGaussiansStart(constant)(sample, K, np.random.default_rng(3), 0)
+    same = np.random.default_rng(3)
+    weights = constant + same.random(K)
+    standard = same.normal(size=(K, D + 1))[:, :D]
+    mean = np.average(sample.U[:, :D], axis=0, weights=sample.weight)
+    variance = np.average((sample.U[:, :D] - mean) ** 2, axis=0, weights=sample.weight)
+    wanted = np.column_stack(
+        [
+            weights[k]
+            * stats.multivariate_normal(
+                mean + np.sqrt(variance) / constant * standard[k], np.diag(2 * variance)
+            ).pdf(sample.U[:, :D])
+            for k in range(K)
+        ]
+    )
+    np.testing.assert_allclose(resp, wanted / wanted.sum(axis=1, keepdims=True), atol=1e-10)
+
+
+def test_drawn_gaussians_start_rows_that_are_all_the_same() -> None:
+    sample = Sample(np.ones((5, 2)), np.ones(5), None)
+    resp = STARTS["randconst"](sample, K, np.random.default_rng(0), 0)
+    assert np.isfinite(resp).all() and (resp == resp[0]).all()

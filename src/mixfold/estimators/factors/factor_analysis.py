@@ -31,6 +31,7 @@ from mixfold.families.factor import FactorFamily, FactorParams
 from mixfold.families.factor.noise import DiagonalNoise, Noise
 from mixfold.math.frame import Frame
 from mixfold.math.rotations import Rotation, oblimin, promax, quartimax, varimax
+from mixfold.models.factors.factor_use import SCALES
 from mixfold.models.factors.spectral import ORDINARY, second_moments
 from mixfold.models.factors.spectral_sums import MissingEntries, SecondMoments
 from mixfold.models.mixtures.compressed import compress_moments
@@ -72,6 +73,10 @@ class FactorAnalysis(FactorModel):
         Rows of loadings are not given length one first (Kaiser's normalisation), as R's
         ``factanal`` does for varimax; promax does so in the varimax rotation that it begins with,
         as R does.
+    scale : {'latent', 'scores', 'white'}, default='latent'
+        What ``transform`` gives. 'latent': posterior means of the latents, shrunk by the noise
+        (Thomson's regression scores). 'scores': weighted least squares, without shrinkage
+        (Bartlett's scores). 'white': scores of unit variance, uncorrelated unless the factors are.
     tol : float, default=1e-6
         The fit stops when the total gain still to come, extrapolated from the recent rate of
         convergence, is below ``tol``. The gain is that of the log-likelihood per row (per unit of
@@ -152,6 +157,7 @@ class FactorAnalysis(FactorModel):
         **FactorModel._constraints,
         "n_components": (rule.nothing(), rule.integer(0)),
         "rotation": (rule.nothing(), rule.one_of(ROTATIONS)),
+        "scale": (rule.one_of(SCALES),),
     }
 
     def __init__(
@@ -159,6 +165,7 @@ class FactorAnalysis(FactorModel):
         n_components: int | None = 1,
         *,
         rotation: str | None = None,
+        scale: str = "latent",
         tol: float = 1e-6,
         noise_floor: float = 1e-6,
         max_iter: int = 1000,
@@ -174,6 +181,7 @@ class FactorAnalysis(FactorModel):
     ) -> None:
         self.n_components = n_components
         self.rotation = rotation
+        self.scale = scale
         self.tol = tol
         self.noise_floor = noise_floor
         self.max_iter = max_iter

@@ -28,6 +28,7 @@ from mixfold.families.factor import FactorFamily, OwnLoadings, TiedLoadings
 from mixfold.families.factor.noise import Noise
 from mixfold.math.low_rank import low_rank
 from mixfold.models.factors.factor_starts import FACTOR_STARTS, FactorStart
+from mixfold.models.factors.factor_use import SCALES
 from mixfold.models.mixtures.mixture import Mixture
 
 _TIED = ("loadings", "noise")
@@ -56,6 +57,7 @@ class FactorMixture(MixedLatents, MixtureEstimator):
         "n_factors": (rule.Rule("an int >= 0, or one for each component", _is_factors),),
         "tied": (rule.Rule("some of ('loadings', 'noise')", _is_tied),),
         "init_params": (rule.one_of(FACTOR_STARTS),),
+        "scale": (rule.one_of(SCALES),),
     }  # fmt: skip
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_holes", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_",
@@ -68,6 +70,7 @@ class FactorMixture(MixedLatents, MixtureEstimator):
         n_factors: Any = 1,
         *,
         tied: tuple[str, ...] = (),
+        scale: str = "latent",
         tol: float = 1e-6,
         noise_floor: float = 1e-6,
         max_iter: int = 500,
@@ -86,6 +89,7 @@ class FactorMixture(MixedLatents, MixtureEstimator):
         self.n_components = n_components
         self.n_factors = n_factors
         self.tied = tied
+        self.scale = scale
         self.tol = tol
         self.noise_floor = noise_floor
         self.max_iter = max_iter

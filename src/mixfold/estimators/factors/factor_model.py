@@ -44,8 +44,7 @@ class FactorModel(LatentEstimator):
     by batches in the same way: ``partial_fit`` keeps the moments of all rows while it can.
     """
 
-    _constraints: ClassVar[rule.Constraints] = {
-    }  # fmt: skip
+    _constraints: ClassVar[rule.Constraints] = {}
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_holes", "_moments", "_batches", "n_components_", "_total", "converged_",
         "stop_reason_", "n_iter_", "n_passes_", "lower_bound_", "lower_bounds_", "events_",
@@ -246,13 +245,15 @@ class FactorModel(LatentEstimator):
     # ------------------------------------------------ latents
 
     def transform(self, X: Any, return_cov: bool = False) -> Any:
-        """Expected latents of the rows: their posterior means.
+        """Latents, scores or whitened scores of the rows, by ``scale``.
+
+        Where entries are missing they are expected ones: those of the row that ``impute`` gives.
 
         Parameters
         ----------
         X : as in ``fit``
         return_cov : bool, default=False
-            Also give the posterior covariance of the latents.
+            Also give the posterior covariance of the latents; with scale='latent' only.
 
         Returns
         -------
@@ -262,6 +263,11 @@ class FactorModel(LatentEstimator):
             (n_samples, n_components, n_components).
         """
         check_is_fitted(self)
+        if return_cov and self.scale != "latent":
+            raise ValueError(
+                "return_cov=True gives covariances of the latents and needs scale='latent', got "
+                f"scale={self.scale!r}; set_params(scale='latent') first (no fit is needed)"
+            )
         turn = self._latent_turn()
         if not return_cov:
             Z = np.concatenate(self._infer_blocks(X, latents.alone))
@@ -285,7 +291,7 @@ class FactorModel(LatentEstimator):
         Parameters
         ----------
         Z : array-like of shape (n_samples, n_components)
-            Any points of the latent space.
+            Any points of the latent space, in the scale that ``transform`` has.
         method : str, default='posterior'
             'posterior': loadings_ z + mean_. 'least-squares' for PPCA, 'weighted' for factor
             analysis, take Z as what ``transform`` returned and undo its shrinkage first, so that
@@ -302,7 +308,9 @@ class FactorModel(LatentEstimator):
         Z, turn = self._latent_rows(Z), self._latent_turn()
         if turn is not None:
             Z = np.linalg.solve(turn.T, Z.T).T
-        params = self._canonical()
+        params, maps = self._canonical(), self._score_maps()
+        if maps is not None:
+            Z = factor_use.undo_maps(maps, Z)[:, 0]
         if method != "posterior":
             Z = factor_use.unshrunk(params, Z)
         return in_dtype(factor_use.decode(params, Z, np.ones((len(Z), 1))), self._dtype)

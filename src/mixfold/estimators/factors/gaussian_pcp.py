@@ -124,7 +124,7 @@ class GaussianPCP(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         Largest number of iterations. Each start has this limit.
     n_init : int, default=1
         Starts that are followed to the end; the best is kept.
-    init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'}, default='kmeans'
+    init_params : str, default='kmeans'
         How rows are first shared among the components. Here the scores on the principal axes are
         shared among clusters. 'kmeans' compares many starts, by variational Bayes also with fewer
         clusters.

@@ -18,7 +18,7 @@ class MixedLatents(LatentEstimator):
     """Base of the models whose components have planes of their own, with or without outputs."""
 
     def transform(self, X: Any, per_component: bool = False) -> Array:
-        """Expected latents of the rows.
+        """Expected latents of the rows, in the scale that the model has as a parameter, if any.
 
         Parameters
         ----------
@@ -53,7 +53,9 @@ class MixedLatents(LatentEstimator):
         -------
         ndarray of shape (n_samples, n_features)
         """
-        Z = self._latent_rows(Z)
+        Z, maps = self._latent_rows(Z), self._score_maps()
+        if maps is not None:
+            Z = factor_use.undo_maps(maps, Z)
         params = self._canonical()
         shares = np.broadcast_to(params.weights, (len(Z), len(self._params.weights)))
         if components is not None:

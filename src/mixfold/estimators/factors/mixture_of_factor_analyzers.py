@@ -34,6 +34,10 @@ class MixtureOfFactorAnalyzers(FactorMixture):
         Latent dimension d, for all components or one for each. 0 makes spheres.
     tied : tuple of str, default=()
         What the components share: 'loadings', 'noise', or both.
+    scale : {'latent', 'scores', 'white'}, default='latent'
+        What ``transform`` gives. 'latent': posterior means of the latents, shrunk by the noise.
+        'scores': weighted least squares in each component, without shrinkage (Bartlett's scores).
+        'white': scores of unit variance within each component.
     tol : float, default=1e-6
         The fit stops when the total gain still to come, extrapolated from the recent rate of
         convergence, is below ``tol``. The gain is that of the log-likelihood per row (per unit of

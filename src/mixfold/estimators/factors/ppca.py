@@ -23,6 +23,7 @@ from mixfold.estimators.shell.units import warn_about_units
 from mixfold.families.factor.noise import IsotropicNoise, Noise
 from mixfold.math.principal import orthonormal
 from mixfold.math.spectrum import EveryAxis, Rule, dimension_rule
+from mixfold.models.factors.factor_use import SCALES
 from mixfold.models.factors.ppca import closed_form, log_likelihood_of
 from mixfold.models.factors.spectral import SOLVERS, Spectrum, from_moments, principal_axes
 from mixfold.models.factors.spectral_sums import MissingEntries, SecondMoments
@@ -63,6 +64,10 @@ class PPCA(FactorModel):
         False: the mean is zero and the axes are those of the second moments.
     solver : {'auto', 'covariance', 'gram', 'randomized', 'em'}, default='auto'
         'auto': closed form by the cheapest solver, EM if entries are missing.
+    scale : {'latent', 'scores', 'white'}, default='latent'
+        What ``transform`` gives. 'latent': posterior means of the latents, shrunk by the noise.
+        'scores': those of PCA, coordinates along ``components_``. 'white': scores of unit variance
+        (PCA's with ``whiten=True``, but for n_samples - 1 in its variances).
     tol : float, default=1e-6
         The fit stops when the total gain still to come, extrapolated from the recent rate of
         convergence, is below ``tol``. Only EM, which iterates, has this rule. The gain is that of
@@ -142,6 +147,7 @@ class PPCA(FactorModel):
     >>> denoised = ppca.reconstruct(X)
     """
 
+    _unit_axes: ClassVar[bool] = True
     _methods: ClassVar[tuple[str, ...]] = ("posterior", "least-squares")
     _constraints: ClassVar[rule.Constraints] = {
         **FactorModel._constraints,
@@ -151,6 +157,7 @@ class PPCA(FactorModel):
         ),
         "center": (rule.boolean(),),
         "solver": (rule.one_of([*SOLVERS, "em"]),),
+        "scale": (rule.one_of(SCALES),),
     }  # fmt: skip
     _stored: ClassVar[tuple[str, ...]] = (*FactorModel._stored, "solver_")
 
@@ -160,6 +167,7 @@ class PPCA(FactorModel):
         *,
         center: bool = True,
         solver: str = "auto",
+        scale: str = "latent",
         tol: float = 1e-6,
         noise_floor: float = 1e-12,
         max_iter: int = 500,
@@ -176,6 +184,7 @@ class PPCA(FactorModel):
         self.n_components = n_components
         self.center = center
         self.solver = solver
+        self.scale = scale
         self.tol = tol
         self.noise_floor = noise_floor
         self.max_iter = max_iter

@@ -71,7 +71,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
     seen (block Lanczos), which gives the same axes, exact and in order, in far fewer products with
     the kernel matrix. Its tiles are computed when they are needed and kept while ``cache_size``
     lasts, so the matrix never has to fit into memory. With ``landmarks`` (Nystroem) rows may be as
-    many as one likes: they are visited once or twice, in a file or on a cluster.
+    many as one likes: they are visited once or twice, in a file or on a cluster. The density is
+    one of features, and hardly any draw of it would be phi(x) of a row x: there is no ``sample``.
 
     Parameters
     ----------

@@ -68,7 +68,7 @@ class BayesianGaussianMixture(BayesEstimator):
         Largest number of iterations. Each start has this limit.
     n_init : int, default=1
         Starts that are followed to the end; the best is kept.
-    init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'}, default='kmeans'
+    init_params : str, default='kmeans'
         How rows are first shared among the components. The choices are those of
         :class:`GaussianMixture`.
     weight_concentration_prior_type : str, default='dirichlet_process'

@@ -147,6 +147,34 @@ def score_rows(estimator: Any, X: Any) -> Array:
         return np.asarray(estimator.score_samples(rows_for(estimator, X)))
 
 
+def rebuilds_rows(estimator: Any) -> bool:
+    """Whether rows can be compared with what an estimator makes of them."""
+    both = hasattr(estimator, "transform") and hasattr(estimator, "inverse_transform")
+    return both or hasattr(estimator, "reconstruct")
+
+
+def rebuild_errors(estimator: Any, X: Any) -> Array:
+    """Mean squared error (n,) of what an estimator makes of rows, over their seen entries.
+
+    Of models with planes it is that of the nearest point, as for PCA.
+    """
+    parts = (block.X for block in X.blocks()) if isinstance(X, Source) else [X]
+    return np.concatenate([_errors_of_block(estimator, part) for part in parts])
+
+
+def _errors_of_block(estimator: Any, X: Any) -> Array:
+    rows = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=float)
+    if not hasattr(estimator, "reconstruct"):
+        found = estimator.inverse_transform(estimator.transform(X))
+    elif "least-squares" in getattr(estimator, "_methods", ()):
+        found = estimator.reconstruct(X, method="least-squares")
+    else:
+        found = estimator.reconstruct(X)
+    squares = (rows - np.asarray(found)) ** 2
+    seen = ~np.isnan(squares)
+    return np.asarray(np.where(seen, squares, 0.0).sum(axis=1) / np.maximum(seen.sum(axis=1), 1))
+
+
 def _stack(parts: list[Any]) -> Any:
     """Rows of blocks as one matrix, dense or CSR."""
     if sparse.issparse(parts[0]):

@@ -67,11 +67,13 @@ class GaussianMixture(MixtureEstimator):
         Largest number of iterations. Each start has this limit.
     n_init : int, default=1
         Starts that are followed to the end; the best is kept.
-    init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'}, default='kmeans'
+    init_params : str, default='kmeans'
         How rows are first shared among the components. 'kmeans' makes two dozen k-means starts (on
         scaled columns, on whitened data, on one column or direction, on the distance from a row),
         which race on a sample of the rows, and tries the best one with components merged and split;
-        the others make one start each. Columns are scaled first, so that their units do not
+        the others make one start each: 'randconst' by Gaussians whose means are drawn about the
+        mean of all rows, with its standard deviations, and whose variances are twice those of the
+        rows. Columns are scaled first, so that their units do not
         matter (for the spherical types, which compare columns with each other, they do).
     weights_init, means_init, precisions_init : array-like, default=None
         Parts of the start that are known.

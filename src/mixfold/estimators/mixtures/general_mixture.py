@@ -521,8 +521,8 @@ class Mixture(GeneralMixture):
         Starts that are followed to the end; the best is kept.
     init_params : str, default='auto'
         How rows are first shared among the components. The choices are 'kmeans', 'k-means++',
-        'random' and 'random_from_data'; 'auto' is 'random' responsibilities where the number of
-        components is learned, else 'kmeans'.
+        'random', 'random_from_data' and 'randconst'; 'auto' is 'random' responsibilities where the
+        number of components is learned, else 'kmeans'.
     merge_split : bool, default=True
         Try to merge components that share rows and to split others; keep what raises the bound.
         Only 'vb' does this.

@@ -22,6 +22,8 @@ from mixfold.estimators.mixtures.class_rows import (
     ClassRows,
     fit_rows,
     open_class_rows,
+    rebuild_errors,
+    rebuilds_rows,
     score_rows,
 )
 from mixfold.estimators.mixtures.iterates import (
@@ -54,6 +56,11 @@ def _estimator_has(method: str) -> Any:
     return check
 
 
+def _goes_by_density(classifier: Any) -> bool:
+    """A check for ``available_if``: whether there are probabilities."""
+    return bool(classifier.decision == "bayes")
+
+
 class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
     """A density for each class; rows go to the class with the highest posterior probability.
 
@@ -68,6 +75,12 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
     priors : {'uniform', 'empirical'}, array-like, dict or Series, default='uniform'
         Probabilities of the classes: all the same, their shares (by weight) of the training rows,
         values in the order of ``classes_``, or values by class. Values are divided by their sum.
+    decision : {'bayes', 'reconstruction'}, default='bayes'
+        'bayes': the class of the highest posterior probability. 'reconstruction': the class whose
+        model rebuilds the row with the least squared error (PCA for each class, say, and for
+        every model with planes the distance from the nearest one). The estimator then need not
+        have a density, only ``reconstruct``, or ``transform`` and ``inverse_transform``; there
+        are no probabilities and no priors, and ``novelty`` goes by errors.
     settings : dict, default=None
         Parameters that differ by class: ``{class: {parameter: value}}``.
     novelty : float, default=None
@@ -128,6 +141,7 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
 
     _constraints: ClassVar[rule.Constraints] = {
         "priors": (rule.one_of(["uniform", "empirical"]), rule.values()),
+        "decision": (rule.one_of(["bayes", "reconstruction"]),),
         "novelty": (rule.nothing(), rule.share()),
         "cv": (rule.integer(2), rule.splits()),
         "paper_protocol": (rule.boolean(),),
@@ -141,6 +155,7 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         estimator: Any = None,
         *,
         priors: Any = "uniform",
+        decision: str = "bayes",
         settings: dict[Any, dict[str, Any]] | None = None,
         novelty: float | None = None,
         novelty_label: Any = None,
@@ -152,6 +167,7 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
     ) -> None:
         self.estimator = estimator
         self.priors = priors
+        self.decision = decision
         self.settings = settings
         self.novelty = novelty
         self.novelty_label = novelty_label
@@ -182,7 +198,7 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         self
         """
         self._check_parameters()
-        _check_density(self._base())
+        self._check_estimator()
         rows, self.classes_ = open_class_rows(self, X, y, sample_weight)
         _check_settings(self.settings, self.classes_, self._base())
         if self.novelty is not None:
@@ -194,6 +210,24 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         self._choose_iterate(rows)
         self._find_novelty_thresholds(rows)
         return self
+
+    def _check_estimator(self) -> None:
+        """Refuse what cannot tell classes apart in the way that is asked for."""
+        if self.decision == "bayes":
+            _check_density(self._base())
+            return
+        _check_estimator_object(self._base())
+        if not rebuilds_rows(self._base()):
+            raise TypeError(
+                "with decision='reconstruction' the estimator must have reconstruct, or transform "
+                f"and inverse_transform; {self._base()!r} has not. Use PPCA or MixtureOfPPCA, or "
+                "decision='bayes'"
+            )
+        if not (isinstance(self.priors, str) and self.priors == "uniform"):
+            raise ValueError(
+                "priors play no part with decision='reconstruction', and must be 'uniform'; got "
+                f"priors={self.priors!r}. Leave priors out, or use decision='bayes'"
+            )
 
     def _base(self) -> Any:
         """The estimator of a class, not fitted."""
@@ -279,7 +313,7 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         thresholds = []
         for number, model in enumerate(self.estimators_):
             X, weight = rows.to_score(rows.of_class(number))
-            scores = score_rows(model, X)
+            scores = self._score_by(model, X)
             # the one of these quantiles that knows weights: a score that some row has
             thresholds.append(
                 np.quantile(scores, float(self.novelty), weights=weight, method="inverted_cdf")
@@ -309,7 +343,7 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         self._check_parameters()
         if self.novelty is not None:
             raise ValueError("novelty needs all training rows at once: use fit, or novelty=None")
-        _check_density(self._base())
+        self._check_estimator()
         self.__dict__.pop("novelty_threshold_", None)  # that of a fit to other rows
         first = not hasattr(self, "estimators_")
         rows, found = open_class_rows(self, X, y, sample_weight, first)
@@ -336,10 +370,12 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
 
     # ------------------------------------------------ predictions
 
+    @available_if(_goes_by_density)
     def score_samples(self, X: Any) -> Array:
         """Log density of each row, whatever its class: log sum_c priors_c p(x | c)."""
-        return np.asarray(normalise(self._log_joint(X))[0])
+        return np.asarray(normalise(self._decision_scores(X))[0])
 
+    @available_if(_goes_by_density)
     def predict_proba(self, X: Any) -> Array:
         """Probability of each class given the row, (n_samples, n_classes).
 
@@ -347,9 +383,10 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         """
         return np.exp(self.predict_log_proba(X))
 
+    @available_if(_goes_by_density)
     def predict_log_proba(self, X: Any) -> Array:
         """Log probability of each class given the row, (n_samples, n_classes)."""
-        joint = self._log_joint(X)
+        joint = self._decision_scores(X)
         lost = ~np.isfinite(joint).any(axis=1)
         joint[lost] = self._log_priors()
         # far from all classes log densities are so large that log(sum) would vanish beside them
@@ -357,8 +394,8 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         return np.asarray(joint - normalise(joint)[0][:, None])
 
     def predict(self, X: Any) -> Array:
-        """The most probable class of each row; ``novelty_label`` for rows that are novel."""
-        joint = self._log_joint(X)
+        """The class of each row, by ``decision``; ``novelty_label`` for rows that are novel."""
+        joint = self._decision_scores(X)
         best = np.argmax(joint, axis=1)
         if not hasattr(self, "novelty_threshold_"):
             return np.asarray(self.classes_[best])
@@ -390,11 +427,14 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         return float(accuracy_score(y, found, sample_weight=sample_weight))
 
     def is_novel(self, X: Any) -> Array:
-        """Whether a row is less likely than its most probable class makes it (see ``novelty``)."""
+        """Whether a row is less likely, or rebuilt less well, than its class makes it.
+
+        See ``novelty``.
+        """
         check_is_fitted(self)
         if not hasattr(self, "novelty_threshold_"):
             raise ValueError("set novelty to a share, such as 0.01, before the fit")
-        joint = self._log_joint(X)
+        joint = self._decision_scores(X)
         return self._is_below_threshold(joint, np.argmax(joint, axis=1))
 
     def staged_predict(self, X: Any) -> Array:
@@ -412,8 +452,32 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         scores = staged_scores(self.estimators_, source, self._log_priors())
         return np.asarray(self.classes_[scores.argmax(axis=0)])
 
-    def _log_densities(self, X: Any) -> Array:
-        """log p(x | class), (n, C); minus infinity for a class that was never seen."""
+    def reconstruction_errors(self, X: Any) -> Array:
+        """Mean squared error over the seen entries of each row, by the model of each class.
+
+        With decision='reconstruction' only, which goes by the least of them.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Infinite for a class that was never seen.
+        """
+        if self.decision != "reconstruction":
+            raise AttributeError(
+                "reconstruction_errors goes with decision='reconstruction', got decision="
+                f"{self.decision!r}"
+            )
+        return -self._class_scores(X)
+
+    def _score_by(self, model: Any, X: Any) -> Array:
+        """What the model of a class says of rows (n,): log densities, or minus its errors."""
+        return score_rows(model, X) if self.decision == "bayes" else -rebuild_errors(model, X)
+
+    def _class_scores(self, X: Any) -> Array:
+        """What each class says of rows (n, C); minus infinity for one that was never seen.
+
+        That is log p(x | class), or minus the error of reconstruction, by ``decision``.
+        """
         check_is_fitted(self)
         source = self._open(X, reset=False)
         columns: list[Any] = []
@@ -421,18 +485,20 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
             if model is None:
                 columns.append(-np.inf)
             else:
-                columns.append(score_rows(model, source))
+                columns.append(self._score_by(model, source))
         n = max(np.size(column) for column in columns)
         return np.stack([np.broadcast_to(column, n) for column in columns], axis=1)
 
     def _log_priors(self) -> Array:
-        """Minus infinity for a class that cannot be."""
+        """Minus infinity for a class that cannot be; errors of reconstruction have no priors."""
+        if self.decision == "reconstruction":
+            return np.zeros(len(self.classes_))
         with np.errstate(divide="ignore"):
             return np.log(self.priors_)
 
-    def _log_joint(self, X: Any) -> Array:
-        """log priors_c p(x | c), (n, C)."""
-        return np.asarray(self._log_densities(X) + self._log_priors())
+    def _decision_scores(self, X: Any) -> Array:
+        """log priors_c p(x | c), (n, C), or minus the errors of reconstruction."""
+        return np.asarray(self._class_scores(X) + self._log_priors())
 
     def _is_below_threshold(self, joint: Array, best: Array) -> Array:
         """Whether the density of a row under its most probable class is below the threshold."""
@@ -549,10 +615,7 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
 
 def _check_density(estimator: Any) -> None:
     """Refuse what cannot be the density of a class."""
-    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
-        raise TypeError(
-            f"estimator must be an estimator, such as mixfold.GaussianMixture(2); got {estimator!r}"
-        )
+    _check_estimator_object(estimator)
     if not hasattr(estimator, "score_samples"):
         raise TypeError(
             f"estimator must have score_samples, the log density of rows; {estimator!r} has not. "
@@ -563,6 +626,13 @@ def _check_density(estimator: Any) -> None:
             f"the densities of {estimator!r} are of features in as many dimensions as a class has "
             "rows, and do not compare classes; use a mixture or a factor model, or SupervisedPPCA "
             "with this kernel"
+        )
+
+
+def _check_estimator_object(estimator: Any) -> None:
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        raise TypeError(
+            f"estimator must be an estimator, such as mixfold.GaussianMixture(2); got {estimator!r}"
         )
 
 

@@ -36,7 +36,7 @@ from mixfold.models.mixtures.mlit.model import (
     read,
 )
 from mixfold.models.mixtures.mlit.records import Iterates, Moments, Transformed
-from mixfold.models.mixtures.mlit.rules import Constrained, Normalized, Orthonormal, Rule
+from mixfold.models.mixtures.mlit.rules import NORMS, Constrained, Normalized, Orthonormal, Rule
 from mixfold.models.mixtures.mlit.starts import cluster_start, window_start
 
 _INCOMPLETE = (
@@ -74,12 +74,16 @@ class MLiT(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
     n_dims : int, default=2
         Rows d of each transformation.
     method : {'normalized', 'constrained', 'orthonormal'}, default='normalized'
-        'normalized': one least-squares sweep over the columns per step, then Frobenius norm
-        ``scale``. 'constrained': every column on the L1 sphere of radius scale / n_features, where
+        'normalized': one least-squares sweep over the columns per step, then norm ``scale``.
+        'constrained': every column on the L1 sphere of radius scale / n_features, where
         the best point of it is found exactly (global from outside of the sphere and for up to 12
         dimensions). 'orthonormal': the axes of least variance of each component.
     scale : float, default=1.0
         Norm of the transformations of the first two methods.
+    norm : {'frobenius', 'spectral', 'nuclear', 'l1', 'linf', 'entrywise'}, default='frobenius'
+        Which norm of 'normalized': of the vector of all entries, the largest singular value, the
+        sum of singular values, the largest sum of a column's or of a row's absolute values, or
+        the sum of all of them. 'constrained' has a norm of its own.
     init : {'largest', 'smallest'}, default='largest'
         Eigenvectors of the covariance of all rows that the components begin with: from the largest
         eigenvalue on, or from the smallest. 'orthonormal' begins with clusters of k-means.
@@ -154,6 +158,7 @@ class MLiT(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
         "n_dims": (rule.integer(1),),
         "method": (rule.one_of(["normalized", "constrained", "orthonormal"]),),
         "scale": (rule.number(0, open_end=True),),
+        "norm": (rule.one_of(NORMS),),
         "init": (rule.one_of(["largest", "smallest"]),),
         "shift": (rule.integer(1),),
         "ridge": (rule.number(0),),
@@ -166,7 +171,7 @@ class MLiT(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
     )  # fmt: skip
     # scores depend on these, whatever the rows
     _same_in_all_classes: ClassVar[tuple[str, ...]] = (
-        "n_dims", "method", "scale", "ridge", "iterate",
+        "n_dims", "method", "scale", "norm", "ridge", "iterate",
     )  # fmt: skip
     _params: Iterates
     _origin: Array  # mean of the training rows, from which rows are scored
@@ -178,6 +183,7 @@ class MLiT(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
         method: str = "normalized",
         *,
         scale: float = 1.0,
+        norm: str = "frobenius",
         init: str = "largest",
         shift: int = 2,
         ridge: float = 0.01,
@@ -197,6 +203,7 @@ class MLiT(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
         self.n_dims = n_dims
         self.method = method
         self.scale = scale
+        self.norm = norm
         self.init = init
         self.shift = shift
         self.ridge = ridge
@@ -283,7 +290,7 @@ class MLiT(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
         """How transformations are found, which also says how rows are scored."""
         scale = float(self.scale)
         rules: dict[str, Rule] = {
-            "normalized": Normalized(scale),
+            "normalized": Normalized(scale, self.norm),
             "constrained": Constrained(scale, self.columns_per_iter),
             "orthonormal": Orthonormal(),
         }

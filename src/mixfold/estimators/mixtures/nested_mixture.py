@@ -108,7 +108,7 @@ class NestedMixture(Combining, DensityEstimator):
     n_init : int, default=1
         Starts that are followed to the end; the best is kept. The first mixture has so many, and so
         has the mixture of each cell.
-    init_params : {'kmeans', 'k-means++', 'random', 'random_from_data'}, default='kmeans'
+    init_params : str, default='kmeans'
         How rows are first shared among the components. The choices are those of
         :class:`GaussianMixture`.
     random_state : int, RandomState, Generator or None, default=None

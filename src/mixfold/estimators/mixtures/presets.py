@@ -37,7 +37,7 @@ _DOC = """{title}
         Starts that are followed to the end; the best is kept.
     init_params : str, default='auto'
         How rows are first shared among the components. The choices are 'kmeans', 'k-means++',
-        'random' and 'random_from_data'; 'auto' goes by the inference.
+        'random', 'random_from_data' and 'randconst'; 'auto' goes by the inference.
     merge_split : bool, default=True
         Try to merge components that share rows and to split others; keep what raises the bound.
         Only 'vb' does this.

@@ -22,6 +22,10 @@ from mixfold.models.mixtures.mixture import Mixture, MixtureParams, MixtureReadi
 class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEstimator):
     """Base of the factor models, of one component or many."""
 
+    # what ``transform`` gives, of the models that have it as a parameter
+    scale: str = "latent"
+    # whether scores are coordinates along axes of length one, as those of PCA
+    _unit_axes: ClassVar[bool] = False
     # names of ways to reconstruct that suit the model
     _methods: ClassVar[tuple[str, ...]] = tuple(RECONSTRUCTIONS)
 
@@ -56,9 +60,15 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Density
 
     # ------------------------------------------------ latents
 
+    def _score_maps(self) -> Array | None:
+        """What posterior means are multiplied by (K, d, d), as ``scale`` says; None: nothing."""
+        if self.scale == "latent":
+            return None
+        return factor_use.score_maps(self._canonical(), self.scale, self._unit_axes)
+
     def _infer_blocks(self, X: Any, answer: Any) -> list[Any]:
         """``answer(inferred)`` of each block; rows without a single entry are told of."""
-        task = partial(_answer_block, *self._reading(), answer=answer)
+        task = partial(_answer_block, *self._reading(), answer=answer, maps=self._score_maps())
         parts = list(self._rows(X, task))
         empty = sum(part[1] for part in parts)
         if empty:
@@ -112,10 +122,10 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Density
 
 
 def _answer_block(
-    model: Mixture, reading: MixtureReading, block: Block, answer: Any
+    model: Mixture, reading: MixtureReading, block: Block, answer: Any, maps: Array | None
 ) -> tuple[Any, int]:
     wanted = answer is with_covariances
-    inferred = factor_use.infer(model, reading, block, covariances=wanted)
+    inferred = factor_use.infer(model, reading, block, covariances=wanted, maps=maps)
     return answer(inferred, block), _empty_rows(block)
 
 

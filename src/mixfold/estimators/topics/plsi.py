@@ -35,7 +35,9 @@ class PLSI(TopicEstimator):
 
     The same as factorising the counts into non-negative matrices by the I-divergence: a step of EM
     is a joint multiplicative step of both factors. There is no model of new documents; they are
-    folded in: their shares are fitted with the topics held, which has one maximum.
+    folded in: their shares are fitted with the topics held, which has one maximum. For the same
+    reason there is nothing to draw documents from (no ``sample``): use
+    :class:`LatentDirichletAllocation`, whose shares have a distribution.
 
     Parameters
     ----------

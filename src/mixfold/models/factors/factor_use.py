@@ -53,16 +53,73 @@ class Inferred:
         return np.asarray(np.einsum("nk,nkd->nd", self.resp, self.latents.means))
 
 
+# ------------------------------------------------ scales
+
+SCALES = ("latent", "scores", "white")
+
+
+def score_maps(params: MixtureParams, scale: str, unit_axes: bool) -> Array:
+    """A (K, d, d) with A E[z | x] the latents of a row x in another scale, of each component.
+
+    With G = W' Psi^-1 W the posterior mean is (I + G)^-1 G b, where b are the coordinates of the
+    nearest point of the plane (weighted least squares, Bartlett's scores) and Cov[E[z | x]] is
+    (I + G)^-1 G. An axis without variance (G = 0) tells nothing, and its scores are zero.
+
+    Parameters
+    ----------
+    scale : {'scores', 'white'}
+        'scores': b. 'white': E[z | x] with covariance I under the model.
+    unit_axes : bool
+        Whether 'scores' are coordinates along axes of length one, as those of PCA, instead of
+        along the loadings.
+    """
+    old: FactorParams = params.components
+    maps = []
+    for loadings, noise in zip(old.loadings, old.noise, strict=True):
+        gains, axes = _gains(loadings, noise)
+        growth = np.divide(1 + gains, gains, out=np.zeros_like(gains), where=gains > 0)
+        found = (axes * (growth if scale == "scores" else np.sqrt(growth))) @ axes.T
+        if scale == "scores" and unit_axes:
+            found *= np.linalg.norm(loadings * old.frame.scale[:, None], axis=0)[:, None]
+        maps.append(found)
+    return np.stack(maps)
+
+
+def _gains(loadings: Array, noise: Array) -> tuple[Array, Array]:
+    """Eigenvalues (d,) and eigenvectors of W' Psi^-1 W, which is nearly always diagonal."""
+    G = (loadings / noise[:, None]).T @ loadings
+    gains = np.diagonal(G)
+    bound = 1e-8 * np.sqrt(np.outer(gains, gains))
+    if (np.abs(G - np.diag(gains)) <= bound).all():
+        return gains, np.eye(len(G))
+    values, vectors = np.linalg.eigh(G)
+    return np.where(values > len(G) * np.finfo(float).eps * values[-1], values, 0.0), vectors
+
+
+def undo_maps(maps: Array, Z: Array) -> Array:
+    """Posterior means (n, K, d) of latents (n, d) that are scaled by ``maps`` (K, d, d)."""
+    return np.asarray(np.einsum("kab,nb->nka", np.linalg.pinv(maps), Z))
+
+
 def infer(
-    model: Mixture, reading: MixtureReading, block: Block, covariances: bool = False
+    model: Mixture,
+    reading: MixtureReading,
+    block: Block,
+    covariances: bool = False,
+    maps: Array | None = None,
 ) -> Inferred:
-    """Shares and posteriors of the rows of a block, with covariances if asked for."""
+    """Shares and posteriors of the rows of a block, with covariances if asked for.
+
+    ``maps`` (K, d, d) are what the posterior means are multiplied by.
+    """
     family = model.family
     assert isinstance(family, FactorFamily)
     latents = family.posterior(block, reading.components, covariances)
     log_joint = latents.log_density + reading.log_weights
     parts = reading.components, reading.log_weights
     _, resp = normalise(separate_far_rows(family, block, *parts, log_joint)[0])
+    if maps is not None:
+        latents = replace(latents, means=np.einsum("kab,nkb->nka", maps, latents.means))
     return Inferred(resp, latents)
 
 
@@ -143,11 +200,16 @@ def reconstruct(rebuild: Rebuild, model: Mixture, reading: MixtureReading, block
 
 
 def decode(params: MixtureParams, Z: Array, shares: Array) -> Array:
-    """sum_k shares_nk (W_k z_n + mu_k) in data coordinates, for latents (n, d), shares (n, K)."""
+    """sum_k shares_nk (W_k z_nk + mu_k) in data coordinates, for shares (n, K).
+
+    The latents are (n, d), or (n, K, d) if each component has its own.
+    """
     old: FactorParams = params.components
+    each = Z[:, None] if Z.ndim == 2 else Z
+    each = np.broadcast_to(each, (len(Z), len(old.loadings), Z.shape[-1]))
     out = shares @ old.means
     for k, loadings in enumerate(old.loadings):
-        out += (shares[:, k, None] * Z) @ loadings.T
+        out += (shares[:, k, None] * each[:, k]) @ loadings.T
     return np.asarray(old.frame.leave(out))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from mixfold.contracts import Array
 from mixfold.math.frame import bulk_of, far_rows
 from mixfold.math.seeding import lloyd, plus_plus, squared_distances
+from mixfold.math.softmax import clamp, normalise
 from mixfold.math.symmetric import cholesky, inverse_factor
 
 
@@ -190,6 +191,34 @@ class RandomStart:
         return resp
 
 
+@dataclass(frozen=True, slots=True)
+class RandomGaussiansStart:
+    """The responsibilities of Gaussians drawn around the mean of all rows (randConst).
+
+    With the mean m and the standard deviations s of the columns, and a constant c,
+
+        weights ~ c + U(0, 1),   means ~ N(m, (s / c)^2),   variances 2 s^2
+
+    so that a larger c makes components that are more alike. A column without variance tells
+    nothing.
+    """
+
+    constant: float = 1.0
+
+    def __call__(
+        self, sample: Sample, n_components: int, rng: np.random.Generator, attempt: int
+    ) -> Array:
+        share = sample.weight / sample.weight.sum()
+        mean = share @ sample.U
+        deviation = np.sqrt(share @ (sample.U - mean) ** 2)
+        used = np.ptp(sample.U, axis=0) > 0
+        weights = self.constant + rng.random(n_components)
+        means = rng.normal(size=(n_components, sample.U.shape[1])) / self.constant
+        Z = (sample.U - mean)[:, used] / deviation[used]
+        log_joint = np.log(weights) - squared_distances(Z, means[:, used]) / 4
+        return normalise(clamp(log_joint, sample.labels))[1]
+
+
 def _obey(assigned: Array, labels: Array | None) -> Array:
     return assigned if labels is None else np.where(labels >= 0, labels, assigned)
 
@@ -199,4 +228,5 @@ STARTS: dict[str, Start] = {
     "k-means++": PlusPlusStart(),
     "random": RandomStart(),
     "random_from_data": RandomRowsStart(),
+    "randconst": RandomGaussiansStart(),
 }

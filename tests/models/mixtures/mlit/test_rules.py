@@ -11,7 +11,7 @@ from scipy.stats import multivariate_normal
 from mixfold.contracts import Array
 from mixfold.models.mixtures.mlit.model import law
 from mixfold.models.mixtures.mlit.records import Moments
-from mixfold.models.mixtures.mlit.rules import Constrained, Normalized, Orthonormal, swept
+from mixfold.models.mixtures.mlit.rules import NORMS, Constrained, Normalized, Orthonormal, swept
 
 
 def rows(seed: int = 0, n: int = 80, D: int = 6) -> Array:
@@ -176,3 +176,29 @@ def test_among_too_many_flat_axes_those_in_which_other_rows_differ() -> None:
     omega = Orthonormal().move(np.eye(2, 5), np.zeros(2), np.eye(2),
                                Moments(10.0, np.zeros(5), within, of_all), 1)  # fmt: skip
     np.testing.assert_allclose(np.abs(omega), np.eye(5)[[3, 4]], atol=1e-12)
+
+
+def _norms_by_definition(omega: np.ndarray) -> dict[str, float]:
+    values = np.sqrt(np.linalg.eigvalsh(omega @ omega.T))
+    sizes = np.abs(omega)
+    return {
+        "frobenius": float(np.sqrt((omega**2).sum())),
+        "spectral": float(values.max()),
+        "nuclear": float(values.sum()),
+        "l1": float(sizes.sum(axis=0).max()),
+        "linf": float(sizes.sum(axis=1).max()),
+        "entrywise": float(sizes.sum()),
+    }
+
+
+@pytest.mark.parametrize("norm", sorted(NORMS))
+def test_every_norm_is_what_its_name_says(norm: str, rng: np.random.Generator) -> None:
+    X = rng.normal(size=(50, 4)) + 1.0
+    omega = rng.normal(size=(2, 4))
+    rule = Normalized(7.0, norm)
+    now = moments(X, np.ones(50))
+    moved = rule.move(omega, omega @ now.mean, np.eye(2), now, 1)
+    for found in (rule.start(omega), moved):
+        assert np.isclose(_norms_by_definition(found)[norm], 7.0)
+    plain = Normalized(7.0).move(omega, omega @ now.mean, np.eye(2), now, 1)
+    np.testing.assert_allclose(moved / moved[0, 0], plain / plain[0, 0])

@@ -8,6 +8,7 @@ form.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -55,11 +56,23 @@ class _Plain:
         return np.zeros(len(covariances))
 
 
+# norms of Omega (d, D) by which it may be divided
+NORMS: dict[str, Callable[[Array], float]] = {
+    "frobenius": lambda omega: float(np.linalg.norm(omega)),
+    "spectral": lambda omega: float(np.linalg.norm(omega, 2)),
+    "nuclear": lambda omega: float(np.linalg.norm(omega, "nuc")),
+    "l1": lambda omega: float(np.linalg.norm(omega, 1)),
+    "linf": lambda omega: float(np.linalg.norm(omega, np.inf)),
+    "entrywise": lambda omega: float(np.abs(omega).sum()),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Normalized(_Plain):
-    """One sweep of least squares over the columns, then |Omega|_F = scale."""
+    """One sweep of least squares over the columns, then norm(Omega) = scale, by one of NORMS."""
 
     scale: float
+    norm: str = "frobenius"
 
     def start(self, axes: Array) -> Array:
         return self._rescale(axes)
@@ -74,7 +87,7 @@ class Normalized(_Plain):
         return self._rescale(swept(omega, mean, moments))
 
     def _rescale(self, omega: Array) -> Array:
-        length = float(np.linalg.norm(omega))
+        length = NORMS[self.norm](omega)
         return omega * (self.scale / length) if length > 0 else omega
 
 
