@@ -590,8 +590,8 @@ class Mixture(GeneralMixture):
     'stick-breaking' adds ``stick_order_``: the component at each stick, the first one first. The
     bound of the log evidence belongs to that order, components are published by size. Sampling
     leaves ``labels_`` (the partition of the rows that the draws agree on best), ``n_clusters_``,
-    ``traces_`` (label-free quantities, chains by sweeps) and ``diagnostics_`` (their R-hat and effective sample
-    size).
+    ``traces_`` (label-free quantities, chains by sweeps) and ``diagnostics_`` (their R-hat and
+    effective sample size).
 
     References
     ----------
