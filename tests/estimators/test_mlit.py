@@ -19,8 +19,13 @@ from sklearn.exceptions import ConvergenceWarning
 
 import mixfold
 from mixfold import DegenerateWarning, MLiT
-from mixfold.contracts import Array, Block
+from mixfold.contracts import Array, Block, Context
+from mixfold.engine.executors import resolve_executor
+from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.sources import open_source
+from mixfold.models.mixtures.mlit.model import TransformedMixture
+from mixfold.models.mixtures.mlit.rules import Orthonormal
+from mixfold.models.mixtures.mlit.starts import cluster_start
 
 MODELS = [
     MLiT(2, 2, max_iter=8, scale=3.0),
@@ -95,7 +100,7 @@ def test_it_is_the_loop_of_the_source() -> None:
         Z = X @ omega.T
         np.testing.assert_allclose(fit.transforms_[0], omega, atol=1e-7)
         np.testing.assert_allclose(fit.means_[0], Z.mean(axis=0), atol=1e-7)
-        spread = np.cov(Z.T, bias=True) + ridge * np.eye(3)
+        spread = np.cov(Z.T, bias=t > 0) + ridge * np.eye(3)  # of the start by N - 1
         np.testing.assert_allclose(fit.covariances_[0], spread, atol=1e-7)
         mean = Z.mean(axis=0)
         for j in range(5):
@@ -127,6 +132,39 @@ def test_one_orthonormal_component_has_the_axes_of_least_variance() -> None:
     values, vectors = np.linalg.eigh(np.cov(X.T, bias=True))
     np.testing.assert_allclose(np.abs(fit.transforms_[0] @ vectors[:, :2]), np.eye(2), atol=1e-8)
     np.testing.assert_allclose(np.diagonal(fit.covariances_[0]), values[:2] + 0.01)
+
+
+def test_several_starts_of_the_orthonormal_method() -> None:
+    """One start of k-means ended anywhere; those that race end where the best of six ends."""
+    rng = np.random.default_rng(3)
+    turns = [np.linalg.qr(rng.normal(size=(6, 6)))[0] for _ in range(3)]
+    spread = np.array([3.0, 2.0, 2.0, 1.0, 0.2, 0.1])
+    X = np.concatenate([rng.normal(size=(60, 6)) * spread @ turn for turn in turns])
+    settings: dict[str, Any] = {"max_iter": 100, "tol": 1e-7}
+    raced = [
+        MLiT(3, 2, "orthonormal", random_state=seed, **settings).fit(X).lower_bound_
+        for seed in range(3)
+    ]
+    assert min(raced) > max(_single_start(X, seed) for seed in range(6)) - 1e-4
+    first, best = (
+        MLiT(3, 2, "orthonormal", n_init=n, random_state=0, **settings).fit(X) for n in (1, 3)
+    )
+    assert best.lower_bound_ >= first.lower_bound_ == raced[0]
+
+
+def _single_start(X: np.ndarray, seed: int) -> float:
+    """The mean score after steps from the clusters of one draw."""
+    rule, rng = Orthonormal(), np.random.default_rng(seed)
+    source = open_source(X)
+    pilot = draw_pilot(source, resolve_executor("threads", 1, source), 5000, seed)
+    model = TransformedMixture(
+        rule, 0.01, cluster_start(rule, 3, 2, 0.01, pilot, rng), X.mean(axis=0), keep=False
+    )
+    params = model.initialise(pilot, rng)
+    for step in range(1, 101):
+        stats = model.expect(model.prepare(params), Block(X), None)
+        params = model.update(params, stats, Context(pilot, rng, step)).params
+    return float(stats.score / len(X))
 
 
 # ------------------------------------------------ iterates

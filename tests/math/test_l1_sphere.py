@@ -130,3 +130,31 @@ def test_signs_of_many_entries_are_near_the_best_of_all() -> None:
         best = ((1 - patterns @ u) ** 2 / np.einsum("pi,ij,pj->p", patterns, sigma, patterns)).min()
         excess.append(distance(w, u, sigma) / best - 1)
     assert min(excess) > -1e-9 and np.median(excess) < 1e-9 and max(excess) < 0.2
+
+
+def by_many_descents(u: Array, sigma: Array, c: float, rng: np.random.Generator) -> float:
+    """The least value that 400 random patterns reach by turns of single signs."""
+    A = np.where(rng.random((400, len(u))) < 0.5, -1.0, 1.0)
+    lane = np.arange(len(A))
+    while True:
+        across, gap = A @ sigma, c - A @ u
+        value = gap**2 / (A * across).sum(axis=1)
+        turned = (gap[:, None] + 2 * A * u) ** 2
+        turned /= ((A * across).sum(axis=1))[:, None] - 4 * A * across + 4 * np.diagonal(sigma)
+        best = turned.argmin(axis=1)
+        better = turned[lane, best] < value * (1 - 1e-12)
+        if not better.any():
+            return float(value.min())
+        A[lane[better], best[better]] *= -1
+
+
+def test_signs_of_33_entries_are_as_good_as_those_of_many_descents() -> None:
+    """A descent from a few starts alone ended up to 6 % above."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        axes = rng.normal(size=(33, 33)) * np.exp(rng.normal(size=33))
+        sigma, u = axes @ axes.T + 0.01 * np.eye(33), rng.normal(size=33)
+        c = float(np.abs(u).sum() * rng.uniform(1.05, 5))
+        w = nearest_on_sphere(u, sigma, c, on_sphere(rng, 33, c))
+        assert np.abs(w).sum() == pytest.approx(c)
+        assert distance(w, u, sigma) <= by_many_descents(u, sigma, c, rng) * (1 + 1e-7)

@@ -284,6 +284,7 @@ ESTIMATORS = {
             max_iter=6,
             random_state=0,
             method=pick(r, ("normalized", "constrained", "orthonormal")),
+            n_init=pick(r, (1, 2)),
         ),
     ),
     "KernelPCA": (

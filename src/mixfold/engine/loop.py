@@ -20,7 +20,7 @@ from mixfold.engine.online import Online
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.progress import Progress
 from mixfold.engine.sources import open_source
-from mixfold.engine.state import Climb, Rules, Task, add_events, resume_climb
+from mixfold.engine.state import Climb, Rules, Task, add_events, begin_next_stage, resume_climb
 
 # Candidate starts race on the pilot: so many steps, after which so many go on
 RACE = ((5, 6), (8, 3), (16, 3))
@@ -168,21 +168,21 @@ def _one_restart(job: _Job, progressed: Progressed) -> Progressed:
     restart, checkpoint = progressed.restart, job.checkpoint
     state = _note_lost_rows(progressed.climb) if progressed.climb else _start(job, restart)
 
-    def watch_move(now: Climb, moving: Moving | None) -> None:
+    def watch(now: Climb, moving: Moving | None) -> None:
         job.progress.report(restart, now)
         if checkpoint:
             checkpoint.offer(replace(progressed, climb=now, moving=moving))
 
-    def watch(now: Climb) -> None:
-        watch_move(now, progressed.moving)
-
-    done = under_way = climb(job.task, state, job.rules, watch)
     moving = progressed.moving
-    if job.plan.moves:
-        moved = improve_by_moves(
-            job.task, done, job.rules, job.plan.moves, watch_move, progressed.moving
-        )
-        done, under_way, moving = moved.done, moved.under_way, moved.moving
+    while True:
+        done = under_way = climb(job.task, state, job.rules, partial(watch, moving=moving))
+        if job.plan.moves:
+            moved = improve_by_moves(job.task, done, job.rules, job.plan.moves, watch, moving)
+            done, under_way, moving = moved.done, moved.under_way, moved.moving
+        following = None if _was_stopped(done) else begin_next_stage(job.task.model, done)
+        if following is None:
+            break
+        state, moving = following, None
     if checkpoint and _was_stopped(done):
         if _was_stopped(under_way):
             under_way = replace(under_way, reason="")

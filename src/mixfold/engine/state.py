@@ -124,6 +124,28 @@ def resume_climb(params: Any, climb: Climb | None) -> Climb:
     )
 
 
+def begin_next_stage(model: Any, done: Climb) -> Climb | None:
+    """The climb that follows one that has ended, if the model has more to learn from there.
+
+    ``model.next_stage(params)``, of models that have it, gives the same point with more of it free
+    to move, or None. The objective there is the one found, so that it goes on from its trace, with
+    as many iterations as the last stage might have made.
+    """
+    propose = getattr(model, "next_stage", None)
+    params = None if propose is None else propose(done.best)
+    if params is None:
+        return None
+    return Climb(
+        params,
+        n_passes=done.n_passes,
+        trace=done.trace[:-1],
+        events=done.events,
+        earlier=done.earlier,
+        length=done.length,
+        rows=done.rows,
+    )
+
+
 def forget_climb_of_other_data(state: Climb, objective: float) -> Climb:
     """Forget the earlier climb if its objective is not found again: the data are others."""
     if state.expected is None:

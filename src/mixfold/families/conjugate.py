@@ -48,6 +48,11 @@ class ConjugateFamily(ComponentFamily):
         """chi_0; what the settings leave open comes from ``total``, the moments of all rows as one
         component."""
 
+    def describe_prior(self, prior: Any, frame: Frame) -> dict[str, Any]:
+        """The settings of the family that make this prior, in data coordinates; a family that has
+        no such settings describes nothing."""
+        return {}
+
     @abstractmethod
     def posterior(self, moments: Any, prior: Any, frame: Frame) -> Any:
         """chi_0 + S_k of every component; one without rows has the prior."""

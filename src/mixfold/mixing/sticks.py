@@ -170,6 +170,13 @@ class StickBreaking:
         return sticks * log_alpha + (state.alpha - 1) * left - divergence
 
 
+def stick_order(state: object) -> Array | None:
+    """The component at each stick, from the first stick on; None of weights without sticks."""
+    if not isinstance(state, StickWeights):
+        return None
+    return np.arange(len(state.first) + 1) if state.order is None else np.asarray(state.order)
+
+
 def truncation_mass(n_components: int, alpha: float) -> float:
     """Mean weight of the last component under the prior: (alpha / (1 + alpha))^(K - 1).
 

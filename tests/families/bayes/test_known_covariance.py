@@ -11,6 +11,7 @@ from scipy import integrate, sparse
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 
+import mixfold
 from mixfold.contracts import Block
 from mixfold.families.bayes.known_covariance import KnownCovariance
 from mixfold.families.bayes.known_records import KnownMoments, KnownPosterior, KnownPrior
@@ -306,6 +307,41 @@ def test_default_prior_follows_the_data() -> None:
     np.testing.assert_allclose(FRAME.leave(prior.mean), X.mean(axis=0), rtol=1e-11)
     unit = np.outer(FRAME.scale, FRAME.scale)
     np.testing.assert_allclose(np.linalg.inv(prior.precision) * unit, SIGMA / 0.05, rtol=1e-10)
+
+
+def test_log_prior_is_the_log_density_of_the_means() -> None:
+    """Of scipy, in data coordinates."""
+    frame = Frame(np.array([-3.0, 4.0, 20.0]), np.array([0.1, 2.0, 7.0]))
+    q, _, _ = _posterior()
+    prior, params = _prior(), FAMILY.point(q)
+    told = FAMILY.describe_prior(prior, FRAME)
+    law = multivariate_normal(told["mean"], told["mean_covariance"])
+    wanted = law.logpdf(FRAME.leave(params.means)).sum()
+    assert FAMILY.log_prior(params, prior) == pytest.approx(wanted, rel=1e-10)
+    moved, base = (
+        FAMILY.change_frame(params, frame),
+        FAMILY.change_frame_of_prior(prior, FRAME, frame),
+    )
+    assert FAMILY.log_prior(moved, base) == pytest.approx(wanted, rel=1e-10)
+
+
+def test_the_posterior_that_map_maximises_integrates_to_the_evidence() -> None:
+    """exp(log-likelihood + log prior) over the means of two components, by quadrature."""
+    x, settings = np.array([0.3, 1.1, 4.0, 4.4]), {"mean": 1.5, "mean_covariance": 2.0}
+    mixture = mixfold.Mixture(
+        "known", 1, weights="ml", prior=settings, family_options={"covariance": 0.5},
+        random_state=0,
+    ).fit(x[:, None])  # fmt: skip
+
+    def joint(mu: float) -> float:
+        rows = norm.logpdf(x, mu, np.sqrt(0.5)).sum()
+        return float(np.exp(rows + norm.logpdf(mu, 1.5, np.sqrt(2.0))))
+
+    evidence, _ = integrate.quad(joint, -10, 10)
+    # a posterior of one mean is Gaussian: its height at the mode is that of its variance
+    height = 0.5 * np.log((1 / 2.0 + len(x) / 0.5) / (2 * np.pi))
+    found = mixture.lower_bound_ * len(x)
+    assert found - height == pytest.approx(np.log(evidence), rel=1e-8)
 
 
 def test_another_frame_changes_nothing() -> None:

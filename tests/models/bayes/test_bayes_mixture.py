@@ -11,7 +11,7 @@ import pytest
 from scipy import integrate
 from scipy.special import logsumexp
 
-from mixfold.contracts import Array, Block
+from mixfold.contracts import Array, Block, Pilot
 from mixfold.engine.random import RowKeys
 from mixfold.families import FullGaussian
 from mixfold.families.bayes.normal_wishart import BayesFull
@@ -32,9 +32,22 @@ LAWS = [name for name in laws.MODEL_LAWS if name not in NOT_EXTRAPOLATED]
 inferences = pytest.mark.parametrize("inference", ["em", "vb"])
 
 
-def _model(family: Any, mixing: Any, K: int, inference: str = "vb", **other: Any) -> BayesMixture:
-    rule = INFERENCES[inference]
-    return BayesMixture(K, family, mixing, start=STARTS["random"], inference=rule, **other)
+class Learning(BayesMixture):
+    """In the second stage from the start: its prior follows the components."""
+
+    def initialise(self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0) -> BayesParams:
+        return self.next_stage(super().initialise(pilot, rng, attempt))
+
+
+def _model(
+    family: Any,
+    mixing: Any,
+    K: int,
+    inference: str = "vb",
+    kind: type[BayesMixture] = BayesMixture,
+    **other: Any,
+) -> BayesMixture:
+    return kind(K, family, mixing, start=STARTS["random"], inference=INFERENCES[inference], **other)
 
 
 def _settled(case: Case, steps: int = 60) -> tuple[Any, float]:
@@ -203,7 +216,8 @@ def test_no_step_lowers_the_objective(
     # holes go by another route than complete rows, which has nothing to do with the weights
     for has_missing in [0.0, 0.2] if mixing_name == "dirichlet" else [0.0]:
         for learn in [False, True] if inference == "vb" else [False]:
-            model = _model(family, mixings[mixing_name](3), 3, inference, learn_prior=learn)
+            kind = Learning if learn else BayesMixture
+            model = _model(family, mixings[mixing_name](3), 3, inference, kind, learn_prior=learn)
             laws.monotone(Case(model, table(40, has_missing), weight, y), 10)
 
 

@@ -23,6 +23,7 @@ from mixfold.estimators.mixtures.mixture import MixtureEstimator
 from mixfold.estimators.shell import predictions
 from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
+    FIRST_BATCH_STEPS,
     Survey,
     WarmStart,
     learn_one_batch,
@@ -76,6 +77,12 @@ class BayesEstimator(MixtureEstimator):
 
     def _same_kind(self) -> bool:
         return getattr(self, "_kept_kind", None) in (None, self._kind())
+
+    def _most_steps(self, first_batch: bool) -> int:
+        """Iterations of a fit. The first batch of a stream gets few, unless a prior is learned from
+        it: for that its components have to be told apart first."""
+        few = first_batch and not self.learn_prior
+        return min(self.max_iter, FIRST_BATCH_STEPS) if few else self.max_iter
 
     # ------------------------------------------------ streams
 

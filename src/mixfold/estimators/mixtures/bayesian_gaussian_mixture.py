@@ -18,7 +18,6 @@ from mixfold.estimators.mixtures.mixture import CANDIDATES
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
-    FIRST_BATCH_STEPS,
     publish_convergence,
     reorder_components,
     run_fit,
@@ -96,7 +95,8 @@ class BayesianGaussianMixture(BayesEstimator):
     learn_concentration : bool, default=False
         Learn the concentration of the weights.
     learn_prior : bool, default=False
-        Let the prior of the components follow them (type-II maximum likelihood).
+        Let the prior of the components follow them (type-II maximum likelihood), once they have
+        been fitted under the prior that is given; the bound is never below that fit's.
     merge_split : bool, default=False
         Try to merge components that share rows and to split others; keep what raises the bound.
     batch_size : int, default=None
@@ -135,8 +135,12 @@ class BayesianGaussianMixture(BayesEstimator):
         Concentration of the weights, with which the fit began or which it learned.
     weight_concentration_ : ndarray or tuple of two
         Dirichlet parameters, or the two of each stick (the last is not broken: its second is 0).
+    stick_order_ : ndarray of shape (n_components,) or None
+        The component at each stick, to whose order ``weight_concentration_`` and the bound belong;
+        None if there are no sticks.
     weight_concentration_prior_, mean_precision_prior_, degrees_of_freedom_prior_ : float
     mean_prior_, covariance_prior_ : ndarray
+        Of the prior, given or learned.
     mean_precision_, degrees_of_freedom_ : ndarray
         Of the posterior of each component.
     n_features_in_, feature_names_in_
@@ -287,7 +291,7 @@ class BayesianGaussianMixture(BayesEstimator):
         movable = self.merge_split and not (self._labelled or first_batch)
         plan = Plan(
             tol=self.tol,
-            max_iter=min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter,
+            max_iter=self._most_steps(first_batch),
             n_init=self.n_init,
             n_candidates=CANDIDATES if several else 1,
             time_budget=self.time_budget,

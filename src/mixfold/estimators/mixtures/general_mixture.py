@@ -47,7 +47,6 @@ from mixfold.estimators.mixtures.set_aside import set_aside_columns, tell_of_col
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import warn
 from mixfold.estimators.shell.fitting import (
-    FIRST_BATCH_STEPS,
     Survey,
     acceleration_named,
     check_enough_rows,
@@ -89,7 +88,10 @@ _AVERAGED = 50
 _OF_CHAINS = ("labels_", "n_clusters_", "traces_", "diagnostics_", "_draws", "_label_draws")
 _NOT_OF_CHAINS = ("evidence_bound_", "n_passes_", "_schedule", "_climb")
 # attributes that some mixtures have and others have not; families publish more
-_NOT_OF_ALL = ("parameters_", "counts_", "active_", "effective_components_", "alpha_")
+_NOT_OF_ALL = (
+    "parameters_", "counts_", "active_", "effective_components_", "alpha_", "stick_order_",
+    "prior_",
+)  # fmt: skip
 
 
 class GeneralMixture(BayesEstimator):
@@ -212,7 +214,7 @@ class GeneralMixture(BayesEstimator):
         accelerated = model.can_extrapolate
         plan = Plan(
             tol=self.tol,
-            max_iter=min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter,
+            max_iter=self._most_steps(first_batch),
             n_init=self.n_init,
             n_candidates=CANDIDATES if several else 1,
             acceleration=acceleration_named(self.acceleration) if accelerated else None,
@@ -385,6 +387,8 @@ class GeneralMixture(BayesEstimator):
         parts = describe_parts(model.family, components)
         if parts is not None:
             self.parameters_ = as_dtype(parts, self._dtype)
+        if isinstance(model, BayesMixture) and self._params.prior is not None:
+            self.prior_ = model.conjugate.describe_prior(self._params.prior, components.frame)
 
     def _for_columns(self, rest: Array) -> Self:
         """Without priors: conditionals of the point estimate have no posterior of their own."""
@@ -507,7 +511,8 @@ class Mixture(GeneralMixture):
         of the family, which follows the scale of the data. A dict has settings of the family, such
         as {'precision': 0.1, 'degrees': 5}; for a dict of families one dict for each by its name.
     learn_prior : bool, default=False
-        Let the prior of the components follow them (type-II maximum likelihood).
+        Let the prior of the components follow them (type-II maximum likelihood), once they have
+        been fitted under the prior that is given; the bound is never below that fit's.
     family_options : dict, default=None
         Settings of the family itself, such as {'trials': 10} for 'binomial', {'shape': 2.0} for
         'gamma', {'dispersion': 0.5} for 'negative-binomial' (learned if left out) or
@@ -579,12 +584,14 @@ class Mixture(GeneralMixture):
     Notes
     -----
     With a prior there are also ``counts_`` (rows of each component), ``active_`` (more than half a
-    row), ``effective_components_``, ``alpha_`` and, for 'vb', ``evidence_bound_``; ``lower_bound_``
-    is the log posterior for 'em' and the mean log joint of the draws for samplers. Sampling leaves
-    ``labels_``
-    (the partition of the rows that the draws agree on best), ``n_clusters_``, ``traces_``
-    (label-free quantities, chains by sweeps) and ``diagnostics_`` (their R-hat and effective sample
-    size).
+    row), ``effective_components_``, ``alpha_``, ``prior_`` (that of the components, given or
+    learned, as a dict that the parameter ``prior`` takes) and, for 'vb', ``evidence_bound_``;
+    ``lower_bound_`` is the log posterior for 'em' and the mean log joint of the draws for samplers.
+    'stick-breaking' adds ``stick_order_``: the component at each stick, the first one first. The
+    bound of the log evidence belongs to that order, components are published by size. Sampling
+    leaves ``labels_`` (the partition of the rows that the draws agree on best), ``n_clusters_``,
+    ``traces_`` (label-free quantities, chains by sweeps) and ``diagnostics_`` (their R-hat and
+    effective sample size).
 
     References
     ----------

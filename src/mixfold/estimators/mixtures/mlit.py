@@ -13,11 +13,11 @@ from mixfold.contracts import Array, Block
 from mixfold.engine.executors.blas import single_threaded_blas
 from mixfold.engine.loop import Fit, Plan
 from mixfold.estimators.mixtures.combining import Combining
+from mixfold.estimators.mixtures.mixture import CANDIDATES
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, MixfoldEstimator, warn
 from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
-    Survey,
     check_enough_rows,
     publish_convergence,
     run_fit,
@@ -30,6 +30,7 @@ from mixfold.math.softmax import normalise
 from mixfold.models.factors.spectral import second_moments
 from mixfold.models.factors.spectral_sums import MissingEntries
 from mixfold.models.mixtures.mlit.model import (
+    Start,
     TransformedMixture,
     TransformedReading,
     log_joint,
@@ -76,8 +77,9 @@ class MLiT(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
     method : {'normalized', 'constrained', 'orthonormal'}, default='normalized'
         'normalized': one least-squares sweep over the columns per step, then norm ``scale``.
         'constrained': every column on the L1 sphere of radius scale / n_features, where
-        the best point of it is found exactly (global from outside of the sphere and for up to 12
-        dimensions). 'orthonormal': the axes of least variance of each component.
+        the best point is found: the global one from outside of the sphere and for up to 12
+        dimensions, else the best that a tabu search meets. 'orthonormal': the axes of least
+        variance of each component.
     scale : float, default=1.0
         Norm of the transformations of the first two methods.
     norm : {'frobenius', 'spectral', 'nuclear', 'l1', 'linf', 'entrywise'}, default='frobenius'
@@ -86,13 +88,16 @@ class MLiT(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
         the sum of all of them. 'constrained' has a norm of its own.
     init : {'largest', 'smallest'}, default='largest'
         Eigenvectors of the covariance of all rows that the components begin with: from the largest
-        eigenvalue on, or from the smallest. 'orthonormal' begins with clusters of k-means.
+        eigenvalue on, or from the smallest. 'orthonormal' begins with clusters of k-means, of which
+        several draws race on a sample of the rows.
     shift : int, default=2
         Component k begins with eigenvectors k * shift, k * shift + 1, ...
     ridge : float, default=0.01
         Added to every variance under a transformation.
     columns_per_iter : int, default=None
         Columns that a step of 'constrained' moves, in turn; None means all, 1 is as published.
+    n_init : int, default=1
+        Starts that are followed to the end; the best is kept. Only 'orthonormal' has more than one.
     iterate : int, default=None
         Which of the iterates answers (0 is the start); None means the last. They are all kept by
         the methods whose criterion may fall, see ``use_iterate``.
@@ -188,6 +193,7 @@ class MLiT(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
         shift: int = 2,
         ridge: float = 0.01,
         columns_per_iter: int | None = None,
+        n_init: int = 1,
         iterate: int | None = None,
         max_iter: int = 50,
         tol: float = 1e-5,
@@ -208,6 +214,7 @@ class MLiT(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
         self.shift = shift
         self.ridge = ridge
         self.columns_per_iter = columns_per_iter
+        self.n_init = n_init
         self.iterate = iterate
         self.max_iter = max_iter
         self.tol = tol
@@ -257,16 +264,17 @@ class MLiT(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
         model = TransformedMixture(
             method,
             float(self.ridge),
-            self._make_start(method, Moments(weight, mean, covariance, covariance), survey),
+            self._make_start(method, Moments(weight, mean, covariance, covariance)),
             mean,
             self.tol if self.method == "constrained" else 0.0,
             keep=not method.monotone,
         )
+        drawn = self.method == "orthonormal" and self.n_components > 1
         plan = Plan(
             tol=self.tol if self.method == "orthonormal" else 0.0,
             max_iter=self.max_iter,
-            n_init=1,
-            n_candidates=1,
+            n_init=self.n_init if drawn else 1,
+            n_candidates=CANDIDATES if drawn else 1,
             time_budget=self.time_budget,
             seed=survey.seed,
         )
@@ -296,12 +304,11 @@ class MLiT(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
         }
         return rules[self.method]
 
-    def _make_start(self, method: Rule, moments: Moments, survey: Survey) -> Transformed:
+    def _make_start(self, method: Rule, moments: Moments) -> Transformed | Start:
         """Where the fit begins: clusters of a sample, or eigenvectors of the covariance."""
         ridge = float(self.ridge)
         if self.method == "orthonormal":
-            rng = np.random.default_rng(survey.seed % 2**63)
-            return cluster_start(method, survey.pilot, self.n_components, self.n_dims, ridge, rng)
+            return partial(cluster_start, method, self.n_components, self.n_dims, ridge)
         smallest = self.init == "smallest"
         return window_start(method, moments, self.n_components, self.n_dims,
                             smallest=smallest, shift=self.shift, ridge=ridge)  # fmt: skip

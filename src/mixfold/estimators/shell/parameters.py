@@ -142,7 +142,8 @@ _TABLE = (
     Parameter(
         "learn_prior",
         "bool",
-        "Let the prior of the components follow them (type-II maximum likelihood).",
+        "Let the prior of the components follow them (type-II maximum likelihood), once they have "
+        "been fitted under the prior that is given; the bound is never below that fit's.",
         (rule.boolean(),),
         False,
     ),

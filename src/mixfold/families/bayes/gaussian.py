@@ -26,14 +26,15 @@ class ConjugateGaussian(ConjugateFamily, GaussianFamily):
     precision : float
         beta_0: how many rows the prior of a mean is worth.
     degrees : float, optional
-        nu_0; by default D, or 1 where columns are independent.
+        nu_0; by default D, or 1 where columns are independent. Columns with variances of their own
+        may differ in this and in ``precision``, as arrays (D,).
     scatter : array, optional
         W_0^-1; by default degrees * precision * covariance of all rows.
     """
 
     mean: Any = None
-    precision: float = 0.01
-    degrees: float | None = None
+    precision: Any = 0.01
+    degrees: Any = None
     scatter: Any = None
 
     # ------------------------------------------------ what a shape of covariance says
@@ -63,17 +64,27 @@ class ConjugateGaussian(ConjugateFamily, GaussianFamily):
         size = frame.origin.size
         deviation, _ = share(total)
         mean = (total.origin + deviation)[0] if self.mean is None else frame.enter(self.mean)
-        degrees = self._usual_degrees(size) if self.degrees is None else float(self.degrees)
-        if not degrees > self._least_degrees(size):
+        usual = self._usual_degrees(size)
+        degrees = np.asarray(usual if self.degrees is None else self.degrees, dtype=float)
+        precision = np.asarray(self.precision, dtype=float)
+        if not (degrees > self._least_degrees(size)).all():
             raise ValueError(
                 f"the degrees of freedom of the prior must exceed {self._least_degrees(size):g}, "
-                f"got {degrees:g}; leave them out to take {self._usual_degrees(size):g}"
+                f"got {degrees.min():g}; leave them out to take {usual:g}"
             )
         if self.scatter is None:
-            scatter = degrees * self.precision * self._total_scatter(total)
+            scatter = degrees * precision * self._total_scatter(total)
         else:
             scatter = self._enter_scatter(np.asarray(self.scatter, dtype=float), frame)
-        return NormalPrior(mean, np.asarray(self.precision), np.asarray(degrees), scatter)
+        return NormalPrior(mean, precision, degrees, scatter)
+
+    def describe_prior(self, prior: NormalPrior, frame: Frame) -> dict[str, Any]:
+        return {
+            "mean": frame.leave(prior.mean),
+            "precision": _as_setting(prior.precision),
+            "degrees": _as_setting(prior.degrees),
+            "scatter": _as_setting(self.leave_scatter(prior.scatter, frame)),
+        }
 
     def change_frame_of_prior(self, prior: NormalPrior, old: Frame, new: Frame) -> NormalPrior:
         scatter = self._enter_scatter(prior.scatter, _ratio(old, new))
@@ -100,6 +111,11 @@ class ConjugateGaussian(ConjugateFamily, GaussianFamily):
     ) -> NormalPosterior:
         params = self.change_frame(self.point(posterior), frame)
         return replace(posterior, frame=frame, means=params.means, scatter=params.scatter)
+
+
+def _as_setting(value: Any) -> Any:
+    """One number, or one for each column."""
+    return float(value) if np.ndim(value) == 0 else np.asarray(value)
 
 
 def _ratio(old: Frame, new: Frame) -> Frame:

@@ -29,7 +29,7 @@ from mixfold.families.dense import read_dense
 from mixfold.families.full import FullGaussian
 from mixfold.families.gaussian import GaussianParams
 from mixfold.math.frame import Frame
-from mixfold.math.symmetric import cholesky, log_determinants
+from mixfold.math.symmetric import LOG_2PI, cholesky, log_determinants
 
 # means that are averaged over what is believed of them have covariances of their own
 _FULL = FullGaussian()
@@ -90,6 +90,10 @@ class KnownCovariance(KnownRows, ConjugateFamily):
             covariance = _covariance_in_frame("mean_covariance", self.mean_covariance, frame)
         return KnownPrior(mean, np.linalg.inv(covariance))
 
+    def describe_prior(self, prior: KnownPrior, frame: Frame) -> dict[str, Any]:
+        covariance = np.linalg.inv(prior.precision) * frame.scale[:, None] * frame.scale
+        return {"mean": frame.leave(prior.mean), "mean_covariance": covariance}
+
     def posterior(self, moments: KnownMoments, prior: KnownPrior, frame: Frame) -> KnownPosterior:
         precisions = prior.precision + moments.matrices()
         slope, _ = moments.about(np.broadcast_to(prior.mean, moments.origin.shape))
@@ -141,9 +145,14 @@ class KnownCovariance(KnownRows, ConjugateFamily):
         return 0.5 * float(np.sum(away + trace + gain - posterior.n_features))
 
     def log_prior(self, params: GaussianParams, prior: KnownPrior) -> float:
-        """As the contract has it, but for a constant: the square is completed, so that the origin
-        of the columns does not matter."""
-        return -0.5 * float(_distances(params.means, prior).sum())
+        """The log density of the means.
+
+        The sum of the contract differs from it by a constant, half of mean' precision mean, that
+        depends on the origin of the columns: of a posterior it would be no part.
+        """
+        height = 0.5 * _log_dets(prior.precision) - 0.5 * params.n_features * LOG_2PI
+        height -= params.frame.log_scale.sum()
+        return float(np.sum(height - 0.5 * _distances(params.means, prior)))
 
     def evidence(self, moments: KnownMoments, prior: KnownPrior, frame: Frame) -> float:
         q = self.posterior(moments, prior, frame)

@@ -31,8 +31,9 @@ class Categorical(SimplexFamily):
 
     Parameters
     ----------
-    concentration : float or array (D,), optional
-        a, the same for all categories of a column; 1 by default.
+    concentration : float or array (D,) or (V,), optional
+        a: the same for all categories of a column, or one for each of the V categories of all
+        columns, one column after the other; 1 by default.
     n_categories : int or sequence of D ints, optional
         V; None until ``with_maxima`` has seen the largest codes.
     occurring : tuple of D int arrays, optional
@@ -101,7 +102,10 @@ class Categorical(SimplexFamily):
 
     def prior_shares(self, size: Array) -> Array:
         value = 1.0 if self.concentration is None else self.concentration
-        shares = np.repeat(per_column(value, size.size, "concentration"), size.astype(np.int64))
+        sizes = size.astype(np.int64)
+        if np.shape(value) == (sizes.sum(),):
+            return np.asarray(value, float)
+        shares = np.repeat(per_column(value, size.size, "concentration"), sizes)
         if self.occurring is None:
             return shares
         used = np.zeros(len(shares), bool)

@@ -526,6 +526,10 @@ class NegativeBinomial(ConjugateLinearFamily):
         )
         return DispersionPrior(a, b, self.column_constants(D), shape, rate)
 
+    def describe_prior(self, prior: DispersionPrior, frame: Frame) -> dict[str, Any]:
+        of_dispersion = {"shape": prior.shape, "rate": prior.rate} if self.learned else {}
+        return {"a": prior.a, "b": prior.b, **of_dispersion}
+
     def statistics(self, first: Array, count: Array, size: Array) -> tuple[Array, Array]:
         """What rows add to a and b of the beta law if r = ``size`` is known."""
         return first, np.asarray(count * size)

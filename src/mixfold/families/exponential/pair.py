@@ -124,6 +124,9 @@ class PairFamily(ConjugateLinearFamily):
         b = self.usual(a, mean, size) if self.b is None else per_column(self.b, D, "b")
         return PairPrior(a, b, size)
 
+    def describe_prior(self, prior: PairPrior, frame: Frame) -> dict[str, Any]:
+        return {"a": prior.a, "b": prior.b}
+
     def posterior(self, moments: LinearMoments, prior: PairPrior, frame: Frame) -> PairPosterior:
         a, b = self.statistics(moments.first, moments.count, prior.size)
         # responsibilities are rounded: a sum of n - x may come out below zero

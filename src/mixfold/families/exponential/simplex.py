@@ -91,6 +91,9 @@ class SimplexFamily(ConjugateLinearFamily):
         length = float(total.first.sum()) / rows if rows > 0 else 1.0
         return SharesPrior(self.prior_shares(size), size, length)
 
+    def describe_prior(self, prior: SharesPrior, frame: Frame) -> dict[str, Any]:
+        return {"concentration": prior.a}
+
     def posterior(
         self, moments: LinearMoments, prior: SharesPrior, frame: Frame
     ) -> SharesPosterior:

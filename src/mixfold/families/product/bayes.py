@@ -52,6 +52,13 @@ class ProductFamily(PlainProduct, ConjugateFamily):  # type: ignore[override]  #
             tuple(f.prior(frame_of_columns(frame, c), own) for f, c, own in self._each(total.parts))
         )
 
+    def describe_prior(self, prior: ProductPrior, frame: Frame) -> dict[str, Any]:
+        """A dict for each part, by the name of its family."""
+        return {
+            f.name: f.describe_prior(own, frame_of_columns(frame, c))
+            for f, c, own in self._each(prior.parts)
+        }
+
     def posterior(
         self, moments: ProductMoments, prior: ProductPrior, frame: Frame
     ) -> ProductPosterior:

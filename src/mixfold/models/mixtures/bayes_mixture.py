@@ -30,6 +30,7 @@ from mixfold.math.lifted import Sums
 from mixfold.math.softmax import choose, clamp, entropies, normalise
 from mixfold.mixing.dirichlet import SymmetricDirichlet
 from mixfold.mixing.protocol import Mixing
+from mixfold.mixing.sticks import stick_order
 from mixfold.models.mixtures.bayes_records import TRACES as TRACES
 from mixfold.models.mixtures.bayes_records import BayesParams as BayesParams
 from mixfold.models.mixtures.bayes_records import BayesStats as BayesStats
@@ -60,7 +61,8 @@ class BayesMixture(Mixture):
     prior : record of the family, optional
         By default made of the first sample of the rows.
     learn_prior : bool
-        Whether the prior of the components follows them (type-II maximum likelihood).
+        Whether the prior of the components follows them (type-II maximum likelihood), once they
+        have been fitted under the given one.
     """
 
     has_prior: ClassVar[bool] = True
@@ -159,7 +161,13 @@ class BayesMixture(Mixture):
         alpha = self.alpha_of(params) if self.mixing.learn_alpha else None
         state = self.mixing.posterior(params.counts, alpha, params.mixing)
         prior = params.prior if self.learn_prior or self.prior is None else self.prior
-        return replace(params, mixing=state, prior=prior, weights=self.mixing.mean(state))
+        return replace(
+            params,
+            mixing=state,
+            prior=prior,
+            weights=self.mixing.mean(state),
+            learning=params.learning and self.learn_prior,
+        )
 
     # ------------------------------------------------ E step
 
@@ -236,11 +244,11 @@ class BayesMixture(Mixture):
         frame = params.components.frame
         components = self.conjugate.posterior(stats.components, params.prior, frame)
         prior = params.prior
-        if self.learn_prior:
+        if params.learning:
             prior = self.conjugate.empirical(components, prior)
         seed = int(context.rng.integers(2**63)) if self.inference.drawn else 0
         weights = self.mixing.mean(state)
-        fresh = BayesParams(state, components, prior, stats.counts, weights, seed)
+        fresh = BayesParams(state, components, prior, stats.counts, weights, seed, params.learning)
         if self.inference.drawn:
             return Update(fresh)
         point = partial(self.conjugate.point, components)
@@ -256,6 +264,14 @@ class BayesMixture(Mixture):
         joint = _log_prob_of_counts(stats.counts, log_weights)
         joint += self.conjugate.average(stats.components, components)
         return joint + stats.entropy + stats.hidden - self.inference.penalty(self, params)
+
+    def next_stage(self, params: Any) -> Any:
+        """The posterior that was fitted under the given prior, with a prior that now follows it.
+
+        Before, while the components are still alike, the prior would become that of their common
+        centre, from which none of them could leave any more.
+        """
+        return replace(params, learning=True) if self.learn_prior and not params.learning else None
 
     def rearrangements(self, params: Any, pilot: Pilot, rng: np.random.Generator) -> Iterator[Any]:
         """None: ``moves`` of a whole fit merge and split as the evidence wants."""
@@ -336,6 +352,7 @@ class BayesMixture(Mixture):
             "active": used,
             "effective_components": int(np.count_nonzero(used)),
             "alpha": self.alpha_of(params),
+            "stick_order": stick_order(params.mixing),
         }
 
     def only_used(self, params: Any) -> Mixture:

@@ -18,7 +18,8 @@ class BayesParams:
     """Posterior of the weights and of the components, and the prior of the latter.
 
     ``counts`` (K,) are the rows that made the posterior, ``weights`` (K,) the expected weights;
-    ``seed`` makes the draws of a sampler.
+    ``seed`` makes the draws of a sampler; ``learning`` says that from here on the prior of the
+    components follows them.
     """
 
     mixing: Any
@@ -27,6 +28,7 @@ class BayesParams:
     counts: NotNegative
     weights: Shares
     seed: int = 0
+    learning: bool = False
 
     @property
     def n_components(self) -> int:

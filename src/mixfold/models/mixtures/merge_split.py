@@ -61,7 +61,8 @@ def proposals(
         for resp in _splits(model, params, rows, used, int(free[0]), rng):
             started = Started(rows.X, rows.U, resp * rows.weight[:, None], pilot.total_weight)
             fixed = replace(model, prior=params.prior)
-            yield fixed._first(params.components.frame, started)
+            first = fixed._first(params.components.frame, started)
+            yield replace(first, learning=params.learning)
 
 
 def _sample(model: BayesMixture, params: BayesParams, pilot: Pilot) -> _Rows:

@@ -40,7 +40,7 @@ def pilot_of(X: Array) -> Pilot:
 
 def model(X: Array, rule: Rule, K: int, d: int, ridge: float = RIDGE) -> TransformedMixture:
     if isinstance(rule, Orthonormal):
-        first = cluster_start(rule, pilot_of(X), K, d, ridge, np.random.default_rng(0))
+        first = cluster_start(rule, K, d, ridge, pilot_of(X), np.random.default_rng(0))
     else:
         first = window_start(rule, moments(X), K, d, smallest=False, shift=2, ridge=ridge)
     return TransformedMixture(rule, ridge, first, X.mean(axis=0))
@@ -128,9 +128,10 @@ def test_windows(K: int, d: int, D: int, shift: int, firsts: list[int]) -> None:
 
 @pytest.mark.parametrize("smallest", [False, True])
 def test_the_start_takes_eigenvectors_in_order(smallest: bool) -> None:
+    """Of the covariance that the source takes: divided by N - 1."""
     X = rows()
     now = moments(X)
-    values = np.linalg.eigvalsh(now.covariance)
+    values = np.linalg.eigvalsh(np.cov(X.T))
     values = values if smallest else values[::-1]
     first = window_start(Normalized(5.0), now, 2, 3, smallest=smallest, shift=2, ridge=RIDGE)
     for k in range(2):

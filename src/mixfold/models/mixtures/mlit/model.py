@@ -6,6 +6,7 @@ space of Omega_k, and its level depends on the scale of Omega_k.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,6 +24,8 @@ from mixfold.models.mixtures.mlit.records import (
 from mixfold.models.mixtures.mlit.rules import Rule
 
 LOG_2PI = float(np.log(2 * np.pi))
+# draws parameters to begin with
+Start = Callable[[Pilot, np.random.Generator], Transformed]
 # a component with less weight than this is put back to its start
 _EMPTY = 1e-6
 
@@ -39,20 +42,22 @@ class TransformedReading:
 
 @dataclass(frozen=True, slots=True)
 class TransformedMixture:
-    """``first`` is the start; ``tol`` ends a fit whose score no longer moves by that much per row.
+    """``first`` is the start, or draws one; ``tol`` ends a fit whose score no longer moves by that
+    much per row.
 
     ``keep`` says whether all iterates are wanted.
     """
 
     rule: Rule
     ridge: float
-    first: Transformed
+    first: Transformed | Start
     origin: Array
     tol: float = 0.0
     keep: bool = True
 
     def initialise(self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0) -> Iterates:
-        return Iterates(self.first)
+        start = self.first
+        return Iterates(start if isinstance(start, Transformed) else start(pilot, rng))
 
     # ------------------------------------------------ E step
 
@@ -81,11 +86,12 @@ class TransformedMixture:
             moved, lost = self._update_component(params.now, stats, k, context.iteration)
             parts.append(moved)
             if lost:  # with its share, without which it could have no row
-                counts[k] = self.first.weights[k] * stats.weight
+                counts[k] = self._known_start().weights[k] * stats.weight
                 events.append(Event("empty", _LOST.format(k), context.iteration, k))
         stacked = (np.stack(part) for part in zip(*parts, strict=True))
         now = Transformed(counts / counts.sum(), *stacked)
         past = (*params.past, params.now) if self.keep else ()
+        scores = scores if self.keep else ()
         steady = self.rule.monotone and not events
         return Update(Iterates(now, past, scores), tuple(events), monotone=steady)
 
@@ -105,13 +111,18 @@ class TransformedMixture:
         if few and self.rule.monotone:
             return _part(now, k), False
         if sums.count[k] <= _EMPTY * sums.weight / len(sums.count):
-            return _part(self.first, k), True
+            return _part(self._known_start(), k), True
         moments, omega = moments_of(sums, k), now.transforms[k]
         if few:
             moments = replace(moments, covariance=moments.of_all)
         else:
             omega = self.rule.move(omega, now.means[k], now.covariances[k], moments, step)
         return (omega, *law(omega, moments, self.ridge)), False
+
+    def _known_start(self) -> Transformed:
+        """Where a component that was lost begins anew; a rule that draws its start loses none."""
+        assert isinstance(self.first, Transformed)
+        return self.first
 
     def objective(self, params: Iterates, stats: TransformSums) -> float:
         return stats.score

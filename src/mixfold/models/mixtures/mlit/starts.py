@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from mixfold.contracts import Array, Pilot
@@ -34,7 +36,12 @@ def window_start(
     rule: Rule, moments: Moments, n_components: int, n_dims: int, *, smallest: bool, shift: int,
     ridge: float,
 ) -> Transformed:  # fmt: skip
-    """Each component with its window of eigenvectors, and the law of all rows in it."""
+    """Each component with its window of eigenvectors, and the law of all rows in it.
+
+    As published, the covariance of all rows is divided by their number less one.
+    """
+    unbiased = moments.n / max(moments.n - 1.0, 1.0)
+    moments = replace(moments, covariance=moments.covariance * unbiased)
     _, vectors = np.linalg.eigh(moments.covariance)
     vectors = fix_signs(vectors if smallest else vectors[:, ::-1])
     chosen = windows(n_components, n_dims, len(vectors), shift)
@@ -49,7 +56,7 @@ def window_start(
 
 
 def cluster_start(
-    rule: Rule, pilot: Pilot, n_components: int, n_dims: int, ridge: float, rng: np.random.Generator
+    rule: Rule, n_components: int, n_dims: int, ridge: float, pilot: Pilot, rng: np.random.Generator
 ) -> Transformed:
     """From clusters of a sample of the rows, in columns of unit variance."""
     rows = np.asarray(pilot.block.X, np.float64)
