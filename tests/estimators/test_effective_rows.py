@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from mixfold import GaussianMixture, MixtureSearch
+from mixfold.contracts import Block
+from mixfold.estimators.shell.effective_rows import describe_copies, hash_rows
 
 SIZES = {"n_components": (1, 2, 3, 4, 5), "random_state": 0}
 
@@ -40,6 +42,66 @@ def test_copies_of_all_rows_are_told_of():
     some = np.random.default_rng(1).integers(0, 3, (500, 4)).astype(float)
     search = MixtureSearch(GaussianMixture(), n_components=1, random_state=0).fit(some)
     assert search.notes_ == []
+
+
+def copied(rng, X, share):
+    """The rows, and one or two copies of a share of them, in another order."""
+    again = X[: int(share * len(X))]
+    return rng.permutation(np.concatenate([X, again, again[::2]]))
+
+
+def test_a_table_of_which_most_rows_are_copies_is_told_of():
+    rng = np.random.default_rng(0)
+    X = two_groups(200)
+    rows = copied(rng, X, 0.6)
+    with pytest.warns(UserWarning, match=rf"% of the rows are equal.*n_effective={len(X)}\b"):
+        search = MixtureSearch(GaussianMixture(), n_components=1, random_state=0).fit(rows)
+    counts = np.unique(rows, axis=0, return_counts=True)[1]
+    share = counts[counts > 1].sum() / len(rows)
+    assert search.notes_[0].startswith(f"{share:.0%} of the rows")
+    assert f"({len(X)} of {len(rows)} rows are different)" in search.notes_[0]
+
+
+COPIED = {
+    "measured": lambda rng: rng.normal(size=(200, 2)),
+    "rounded": lambda rng: np.round(rng.normal(size=(200, 3)), 4),
+    "with a code": lambda rng: np.column_stack(
+        [rng.integers(0, 3, 200), np.round(rng.lognormal(size=200), 5)]
+    ),
+    "with holes": lambda rng: np.where(
+        rng.random((200, 3)) < 0.05, np.nan, rng.normal(size=(200, 3))
+    ),
+}
+NATURAL = {
+    "codes": lambda rng: rng.integers(0, 6, (2000, 3)),
+    "counts": lambda rng: rng.poisson(3, (3000, 2)),
+    "negative binomial": lambda rng: rng.negative_binomial(1, 0.05, (3000, 1)),
+    "rounded": lambda rng: np.round(rng.normal(size=(3000, 2)), 1),
+    "one rounded column": lambda rng: np.round(rng.normal(size=(5000, 1)), 2),
+    "age and year of birth": lambda rng: (
+        rng.integers(18, 90, (1000, 1)) * [1.0, -1.0] + [0.5, 2000.5]
+    ),
+    "zeros": lambda rng: rng.exponential(size=(500, 2)) * (rng.random((500, 1)) < 0.2),
+    "zip codes and their state": lambda rng: np.stack(
+        [z := rng.choice(rng.integers(1000, 99999, 300), 2000), z // 10000], axis=1
+    ),
+    "few copies": lambda rng: copied(rng, rng.normal(size=(400, 2)), 0.1),
+    "shares of ten answers": lambda rng: rng.binomial(10, rng.beta(2, 2, (2000, 2))) / 10,
+}
+
+
+@pytest.mark.parametrize("kind", COPIED)
+def test_copies_are_seen(kind):
+    rng = np.random.default_rng(0)
+    X = np.asarray(copied(rng, COPIED[kind](rng), 0.8), dtype=float)
+    assert "of the rows are equal" in describe_copies(hash_rows(Block(X)), lambda: X)
+
+
+@pytest.mark.parametrize("kind", NATURAL)
+def test_rows_that_are_equal_by_nature_are_no_copies(kind):
+    for seed in range(5):
+        X = np.asarray(NATURAL[kind](np.random.default_rng(seed)), dtype=float)
+        assert describe_copies(hash_rows(Block(X)), lambda X=X: X) is None
 
 
 def test_criteria_of_a_model_take_the_number_of_rows_by_name():

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -213,31 +211,171 @@ def test_classes_are_compared_on_all_columns():
     np.testing.assert_array_equal(model.predict(X), y)
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_search_in_which_nothing_can_be_compared_says_so():
-    X = rounded()[:, :2]
-    wide = np.column_stack([X, X[:, 0], np.ones(len(X))])
-    search = MixtureSearch(
-        mixfold.MixtureOfFactorAnalyzers(n_factors=1), n_components=[1, 2], random_state=0
-    ).fit(wide)
-    assert any("at its floor" in note and "leave them out" in note for note in search.notes_)
-    assert any("column 2 is a copy of column 0" in note for note in search.notes_)
-    search = MixtureSearch(MixtureOfPPCA(n_factors=1), n_components=[1, 2], random_state=0)
-    assert any("column 3 is 1, in all rows" in note for note in search.fit(wide).notes_)
-    fine = MixtureSearch(MixtureOfPPCA(n_factors=1), n_components=[1], random_state=0)
-    assert fine.fit(two_groups()).notes_ == []
+OTHER_MIXTURES = {
+    "ppca": lambda D, size: mixfold.MixtureOfPPCA(size, 1, random_state=0),
+    "factors": lambda D, size: mixfold.MixtureOfFactorAnalyzers(size, 1, random_state=0),
+    "nested": lambda D, size: NestedMixture(size, 2, random_state=0),
+    "mixed": lambda D, size: Mixture(
+        {"categorical": [0], "full": range(1, D)}, size, random_state=0
+    ),
+    "parts": lambda D, size: Mixture(
+        {"categorical": [0], "full": [1, 2, 3], **({"diag": range(4, D)} if D > 4 else {})},
+        size,
+        random_state=0,
+    ),
+}
 
 
-@pytest.mark.parametrize("kind", ["mixed", "nested"])
-def test_models_that_keep_such_columns_name_them_in_a_search(kind):
-    rng = np.random.default_rng(0)
-    X = np.column_stack(
-        [np.round(rng.normal(size=(200, 2))), rng.integers(0, 3, 200), np.ones(200)]
+def with_codes(kind, X):
+    """The columns, after one of codes if the mixture is of a mixed table."""
+    codes = np.random.default_rng(5).integers(0, 3, len(X))
+    return np.column_stack([codes, X]) if kind in ("mixed", "parts") else X
+
+
+@pytest.mark.parametrize("extra", ["constant", "copy"])
+@pytest.mark.parametrize("kind", OTHER_MIXTURES)
+def test_a_search_of_other_mixtures_chooses_what_it_chooses_without_the_column(kind, extra):
+    X = rounded()
+    X, wide = (with_codes(kind, A) for A in (X, np.column_stack([X, EXTRA[extra](X)])))
+    settings = {"n_components": (1, 3), "random_state": 0}
+    plain = MixtureSearch(OTHER_MIXTURES[kind](X.shape[1], 1), **settings).fit(X)
+    search = MixtureSearch(OTHER_MIXTURES[kind](wide.shape[1], 1), **settings).fit(wide)
+    assert plain.best_params_ == search.best_params_ == {"n_components": 1}
+    np.testing.assert_array_equal(search.results_["degenerate"], plain.results_["degenerate"])
+    np.testing.assert_array_equal(search.results_["n_parameters"], plain.results_["n_parameters"])
+    sound = ~plain.results_["degenerate"]
+    np.testing.assert_allclose(
+        search.results_["bic"][sound], plain.results_["bic"][sound], rtol=1e-9
     )
-    estimator = NestedMixture(random_state=0)
-    if kind == "mixed":
-        estimator = Mixture({"full": [0, 1, 3], "categorical": [2]}, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        search = MixtureSearch(estimator, n_components=(1, 2)).fit(X)
+    assert any(f"column {X.shape[1]}" in note and "set aside" in note for note in search.notes_)
+
+
+@pytest.mark.parametrize(("extra", "missing"), [("constant", True), ("copy", False), ("sum", True)])
+@pytest.mark.parametrize("kind", OTHER_MIXTURES)
+def test_a_fit_of_other_mixtures_is_that_without_the_column(kind, extra, missing, tmp_path):
+    X = two_groups()
+    added = EXTRA[extra](X).copy()
+    if missing:
+        rng = np.random.default_rng(2)
+        X[rng.random(X.shape) < 0.1] = np.nan
+        added[np.isnan(X).any(axis=1)] = np.nan
+    X, wide = with_codes(kind, X), with_codes(kind, np.column_stack([X, added]))
+    D = X.shape[1]
+    plain = OTHER_MIXTURES[kind](D, 2).fit(X)
+    with pytest.warns(DegenerateWarning, match="set aside"):
+        model = OTHER_MIXTURES[kind](D + 1, 2).fit(wide)
+    assert model.n_features_in_ == D + 1
+    assert model.means_.shape[1] == D + 1
+    assert model._n_parameters() == plain._n_parameters()
+    np.testing.assert_allclose(model.score_samples(wide), plain.score_samples(X), atol=1e-9)
+    np.testing.assert_allclose(model.predict_proba(wide), plain.predict_proba(X), atol=1e-9)
+    np.testing.assert_allclose(model.bic(), plain.bic(), rtol=1e-12)
+    np.testing.assert_allclose(model.means_[:, :D], plain.means_, atol=1e-7)
+    drawn = model.sample(50, random_state=1)[0]
+    own = slice(D - 3, D)
+    np.testing.assert_allclose(drawn[:, D], EXTRA[extra](drawn[:, own]), atol=1e-12)
+    np.testing.assert_allclose(drawn[:, :D], plain.sample(50, random_state=1)[0])
+    if missing:
+        filled = model.impute(wide)
+        np.testing.assert_allclose(filled[:, :D], plain.impute(X), atol=1e-9)
+        np.testing.assert_allclose(filled[:, D], EXTRA[extra](filled[:, own]), atol=1e-9)
+    model.save(tmp_path / "m.mixfold")
+    again = mixfold.load(tmp_path / "m.mixfold")
+    np.testing.assert_array_equal(again.score_samples(wide), model.score_samples(wide))
+    np.testing.assert_array_equal(again.means_, model.means_)
+    # a stream begins with nothing set aside
+    if kind != "nested":
+        model.partial_fit(wide)
+        assert model._params.components.n_features == D + 1
+
+
+@pytest.mark.parametrize("kind", ["ppca", "factors"])
+def test_latents_and_loadings_of_all_columns(kind):
+    X = two_groups()
+    wide = np.column_stack([X, np.ones(len(X)), 2 * X[:, 0] + 1])
+    plain, model = OTHER_MIXTURES[kind](3, 2).fit(X), OTHER_MIXTURES[kind](5, 2).fit(wide)
+    np.testing.assert_allclose(model.transform(wide), plain.transform(X), atol=1e-9)
+    rebuilt = model.reconstruct(wide)
+    np.testing.assert_allclose(rebuilt[:, :3], plain.reconstruct(X), atol=1e-9)
+    np.testing.assert_allclose(rebuilt[:, 4], 2 * rebuilt[:, 0] + 1, atol=1e-9)
+    Z = model.transform(wide)
+    np.testing.assert_allclose(
+        model.inverse_transform(Z)[:, :3], plain.inverse_transform(Z), atol=1e-9
+    )
+    np.testing.assert_allclose(model.loadings_[:, :3], plain.loadings_, atol=1e-7)
+    np.testing.assert_array_equal(model.loadings_[:, 3], 0.0)
+    np.testing.assert_allclose(model.loadings_[:, 4], 2 * model.loadings_[:, 0])
+    if kind == "factors":
+        np.testing.assert_allclose(
+            model.noise_variance_[:, 4], 4 * plain.noise_variance_[:, 0], rtol=1e-2
+        )
+    else:
+        np.testing.assert_allclose(model.noise_variance_, plain.noise_variance_, rtol=1e-9)
+
+
+def test_published_covariances_of_a_mixed_table():
+    X = two_groups()
+    wide = with_codes("parts", np.column_stack([X, 2 * X[:, 0] + X[:, 1], np.ones(len(X))]))
+    model = OTHER_MIXTURES["parts"](6, 2).fit(wide)
+    full = model.parameters_["full"]["covariances"]
+    diag = model.parameters_["diag"]["covariances"]
+    rule = np.array([2.0, 1.0, 0.0])
+    np.testing.assert_allclose(diag[:, 0], np.einsum("i,kij,j", rule, full, rule), rtol=1e-4)
+    assert (diag[:, 1] > 0).all()
+    assert (diag[:, 1] < 1e-3).all()
+    within = Mixture({"categorical": [0], "full": range(1, 6)}, 2, random_state=0).fit(wide)
+    found = within.parameters_["full"]["covariances"]
+    np.testing.assert_allclose(found[:, :3, 3], found[:, :3, :3] @ rule, rtol=1e-9)
+    assert (np.linalg.eigvalsh(found) > 0).all()
+    # every part may be left out, if others remain
+    alone = Mixture({"categorical": [0], "diag": [1]}, 2, random_state=0).fit(
+        np.column_stack([wide[:, 0], np.ones(len(wide))])
+    )
+    assert alone.means_.shape == (2, 2)
+    np.testing.assert_array_equal(alone.sample(5)[0][:, 1], 1.0)
+
+
+CONDITIONED = {
+    "full": lambda: GaussianMixture(2, random_state=0),
+    "diag": lambda: GaussianMixture(2, covariance_type="diag", random_state=0),
+    "ppca": lambda: MixtureOfPPCA(2, 1, random_state=0),
+    "factors": lambda: mixfold.MixtureOfFactorAnalyzers(2, 1, random_state=0),
+}
+
+
+@pytest.mark.parametrize("kind", CONDITIONED)
+def test_conditionals_keep_to_the_rules(kind):
+    X = two_groups()
+    wide = np.column_stack([X, np.full(len(X), 7.0), 2 * X[:, 0] + 1])
+    plain, model = CONDITIONED[kind]().fit(X), CONDITIONED[kind]().fit(wide)
+    # the copy says what the original is, and a constant says nothing
+    for known, values in [([4], [4.0]), ([0], [1.5]), ([0, 4], [1.5, 4.0]), ([3, 4], [7.0, 4.0])]:
+        given, wanted = model.condition(known, values), plain.condition(0, 1.5)
+        rest = np.setdiff1d(np.arange(5), known)
+        rows = X[:9]
+        full = np.column_stack([np.full(9, 1.5), rows[:, 1:], np.full(9, 7.0), np.full(9, 4.0)])
+        np.testing.assert_allclose(
+            given.score_samples(full[:, rest]), wanted.score_samples(rows[:, 1:]), atol=1e-7
+        )
+        np.testing.assert_allclose(given.means_[:, np.isin(rest, [1, 2])], wanted.means_, atol=1e-7)
+        if 4 in rest:
+            np.testing.assert_allclose(given.means_[:, list(rest).index(4)], 4.0, atol=1e-9)
+    nothing = model.condition(3, 7.0)
+    np.testing.assert_allclose(
+        nothing.score_samples(wide[:, [0, 1, 2, 4]]), model.score_samples(wide), atol=1e-7
+    )
+    if kind == "full":  # what is left has the least variance
+        np.testing.assert_allclose(model.condition([0, 1, 2], X[0]).means_[:, 0], 7.0)
+        return
+    with pytest.raises(ValueError, match="determine all others"):
+        model.condition([0, 1, 2], X[0])
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_mixture_with_priors_keeps_such_columns_and_names_them_in_a_search():
+    X = two_groups()
+    wide = np.column_stack([X, np.ones(len(X))])
+    search = MixtureSearch(
+        mixfold.BayesianGaussianMixture(random_state=0), n_components=[1, 2]
+    ).fit(wide)
     assert any("has constant columns (column 3 is 1, in all rows)" in n for n in search.notes_)

@@ -99,6 +99,48 @@ class DependentColumns:
             kept, self.aside[which], self.offset[which], coefficients, self.scale[which]
         )
 
+    def within(self, columns: Array, n_features: int) -> DependentColumns:
+        """The same rules in a table of more columns, of which these are the numbers ``columns``."""
+        aside = columns[self.aside]
+        kept = np.setdiff1d(np.arange(n_features), aside)
+        coefficients = np.zeros((len(aside), len(kept)))
+        coefficients[:, np.searchsorted(kept, columns[self.kept])] = self.coefficients
+        return DependentColumns(kept, aside, self.offset, coefficients, self.scale)
+
+    def given(self, known: Array, values: Array) -> tuple[Array, DependentColumns | None] | None:
+        """What is known of the kept columns where ``known`` ones have ``values``, and the rules
+        among the others.
+
+        The values (k,) are NaN for those that vary yet. None instead of rules if there are none.
+        None instead of both if no column varies, or if a value ties columns that do: a sum.
+        """
+        row = np.full(self.n_features, np.nan)
+        row[known] = values
+        for _ in self.aside:
+            row[self.kept] = self.remaining(row[None])[0]
+        rest = row[self.kept]
+        free = np.isnan(rest)
+        told = np.isin(self.aside, known)
+        if not free.any() or self.coefficients[np.ix_(told, free)].any():
+            return None
+        others = np.setdiff1d(np.arange(self.n_features), known)
+        follows = np.setdiff1d(self.kept[~free], known)  # from a column that was set aside
+        aside = np.concatenate([self.aside[~told], follows])
+        if not aside.size:
+            return rest, None
+        settled = self.coefficients[:, ~free] @ rest[~free]
+        common = float(np.sqrt(np.mean(self.scale**2)))
+        rules = DependentColumns(
+            np.searchsorted(others, self.kept[free]),
+            np.searchsorted(others, aside),
+            np.concatenate([(self.offset + settled)[~told], row[follows]]),
+            np.concatenate(
+                [self.coefficients[np.ix_(~told, free)], np.zeros((len(follows), free.sum()))]
+            ),
+            np.concatenate([self.scale[~told], np.full(len(follows), common)]),
+        )
+        return rest, rules
+
     def same(self, other: DependentColumns | None) -> bool:
         """Whether the same columns are set aside."""
         return other is not None and np.array_equal(self.aside, other.aside)
@@ -112,7 +154,9 @@ class DependentColumns:
         return out
 
 
-def propose_dependent_columns(X: Array, minimum: Array, maximum: Array) -> DependentColumns | None:
+def propose_dependent_columns(
+    X: Array, minimum: Array, maximum: Array, some: Array | None = None
+) -> DependentColumns | None:
     """Columns of a sample that are constant, or affine functions of columns before them.
 
     Whether all rows obey has to be verified. None if there is no such column, or nothing else.
@@ -123,11 +167,19 @@ def propose_dependent_columns(X: Array, minimum: Array, maximum: Array) -> Depen
         A sample of the rows; NaN is missing.
     minimum, maximum : ndarray of shape (D,)
         Of all rows.
+    some : int ndarray, optional
+        Columns that are looked at, in rising order; the others are kept.
     """
+    if some is not None and len(some) < X.shape[1]:
+        found = _propose(X[:, some], minimum[some], maximum[some])
+        return None if found is None else found.within(some, X.shape[1])
+    found = _propose(X, minimum, maximum)
+    return found if found is not None and found.kept.size else None
+
+
+def _propose(X: Array, minimum: Array, maximum: Array) -> DependentColumns | None:
     rounding = 8 * np.finfo(X.dtype).eps * np.maximum(np.abs(minimum), np.abs(maximum))
     constant = maximum - minimum <= rounding
-    if constant.all():
-        return None
     # a column that varies, but not in the sample, is not known well enough to be judged
     shown = np.nanmax(X, axis=0, initial=-np.inf) > np.nanmin(X, axis=0, initial=np.inf)
     varied = np.flatnonzero(~constant & shown)

@@ -10,6 +10,7 @@ import numpy as np
 
 from mixfold.contracts import Array, Block, Source
 from mixfold.engine.sources.dask import DaskSource
+from mixfold.engine.sources.features import FeatureSource
 from mixfold.engine.sources.partitions import Cut, Partition, Values
 
 
@@ -96,7 +97,7 @@ class ChosenPartition:
         return self.whole.n_blocks
 
 
-def part_of(source: Source, chosen: Array) -> PartSource:
+def part_of(source: Source, chosen: Array) -> PartSource | FeatureSource:
     """The rows of a source at which ``chosen`` is true, without a copy of them.
 
     Rows are numbered among the chosen ones, so that random numbers do not depend on how the source
@@ -123,6 +124,8 @@ def part_of(source: Source, chosen: Array) -> PartSource:
             "chosen must be a boolean vector with at least one true entry, got "
             f"{chosen.dtype} of shape {chosen.shape}"
         )
+    if isinstance(source, FeatureSource):  # rows are chosen where they are read
+        return FeatureSource(part_of(source.base, chosen), source.features, source.n_features)
     return (DaskPartSource if isinstance(source, DaskSource) else PartSource)(source, chosen)
 
 

@@ -11,6 +11,7 @@ from mixfold.contracts import Array, Source
 from mixfold.engine.loop import Fit, Plan
 from mixfold.estimators.factors.mixed_latents import MixedLatents
 from mixfold.estimators.mixtures.mixture import MixtureEstimator
+from mixfold.estimators.mixtures.set_aside import set_aside_columns, tell_of_columns
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
@@ -30,6 +31,7 @@ from mixfold.math.low_rank import low_rank
 from mixfold.models.factors.factor_starts import FACTOR_STARTS, FactorStart
 from mixfold.models.factors.factor_use import SCALES
 from mixfold.models.mixtures.mixture import Mixture
+from mixfold.models.mixtures.remaining_columns import MixtureOfRemainingColumns
 
 _TIED = ("loadings", "noise")
 
@@ -62,6 +64,7 @@ class FactorMixture(MixedLatents, MixtureEstimator):
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_holes", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_",
         "lower_bound_", "lower_bounds_", "events_", "_dtype", "_stream", "_schedule",
+        "_dependent",
     )  # fmt: skip
 
     def __init__(
@@ -144,6 +147,7 @@ class FactorMixture(MixedLatents, MixtureEstimator):
     def _fit_rows(self, source: Source, first_batch: bool = False) -> Fit:
         """Fit by EM and publish; for ``fit`` and the first batch of ``partial_fit``."""
         survey = survey_rows(self, source, self.n_components)
+        set_aside_columns(self, survey, first_batch=first_batch)
         self._check_sizes(survey.pilot.total_rows)
         self._holes = survey.has_missing
         model = self._model(source.n_features)
@@ -162,6 +166,7 @@ class FactorMixture(MixedLatents, MixtureEstimator):
         )
         result = run_fit(self, model, survey, plan, self._warm_start(model, survey))
 
+        result = tell_of_columns(self, result)
         self._store_density_fit(result, survey)
         self._publish_params()
         publish_convergence(self, result)
@@ -192,7 +197,12 @@ class FactorMixture(MixedLatents, MixtureEstimator):
         )
 
     def _model(self, n_features: int) -> Mixture:
-        return Mixture(self.n_components, self._family(), start=self._start())
+        family, start = self._family(), self._start()
+        if self._dependent is None:
+            return Mixture(self.n_components, family, start=start)
+        return MixtureOfRemainingColumns(
+            self.n_components, family, start=start, columns=self._dependent
+        )
 
     def _start(self) -> FactorStart:
         """How rows are first shared, by ``init_params``."""
@@ -232,7 +242,7 @@ class FactorMixture(MixedLatents, MixtureEstimator):
         Where components have different numbers of factors, the columns of loadings that a
         component lacks are zero.
         """
-        shape = (self.n_components, self.n_features_in_, max(self._factors))
+        shape = (self.n_components, self._n_modelled, max(self._factors))
         loadings = self._params.components.loadings
         if loadings.shape != shape:
             return False
@@ -245,14 +255,14 @@ class FactorMixture(MixedLatents, MixtureEstimator):
     def _publish_params(self) -> None:
         """Publish what the parameters say, in units of the data."""
         params = self._canonical()
-        components = params.components
+        components = self._model(self.n_features_in_).point_components(params)
         scale = components.frame.scale
         self.weights_ = in_dtype(params.weights, self._dtype)
         self.means_ = in_dtype(components.frame.leave(components.means), self._dtype)
         self.loadings_ = in_dtype(components.loadings * scale[:, None], self._dtype)
         noise = components.noise * scale**2
         self.noise_variance_ = in_dtype(self._shape_noise(noise), self._dtype)
-        parts = low_rank(components.loadings, components.noise)
+        parts = low_rank(params.components.loadings, params.components.noise)
         self.latent_covariances_ = in_dtype(parts.covariances, self._dtype)
 
     def _check_state(self) -> None:

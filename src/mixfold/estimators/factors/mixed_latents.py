@@ -61,7 +61,8 @@ class MixedLatents(LatentEstimator):
         if components is not None:
             chosen = self._check_components(components, len(Z))
             shares = (chosen[:, None] == np.arange(len(self._params.weights))).astype(float)
-        return in_dtype(factor_use.decode(params, Z, shares), self._dtype)
+        rows = self._model(self._n_columns).widen(factor_use.decode(params, Z, shares))
+        return in_dtype(rows, self._dtype)
 
     def _check_components(self, components: Any, n_rows: int) -> Array:
         """Components given by a user, one for each of ``n_rows``."""

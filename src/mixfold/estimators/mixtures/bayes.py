@@ -89,7 +89,7 @@ class BayesEstimator(MixtureEstimator):
     def _learn_batch(self, source: Source, first: bool) -> None:
         model = self._model(self.n_features_in_)
         if not first:  # the fit to the first batch has looked
-            self._check_entries(model.family, self._executor(source), source)
+            self._check_entries(model.row_family, self._executor(source), source)
         if not model.has_prior:
             self._learn_batch_by_em(model, source, first)
             return
@@ -103,7 +103,7 @@ class BayesEstimator(MixtureEstimator):
     # ------------------------------------------------ asking
 
     def _rows(self, X: Any, task: Callable[[Block], Any], **sides: Any) -> Iterator[Any]:
-        check = self._entry_check(self._model(self.n_features_in_).family)
+        check = self._entry_check(self._model(self.n_features_in_).row_family)
         return super()._rows(
             X, task if check is None else partial(_check_then, check, task), **sides
         )
@@ -179,7 +179,7 @@ class BayesEstimator(MixtureEstimator):
         for name, value in model.describe_posterior(params).items():
             setattr(self, f"{name}_", value)
         self.weights_ = in_dtype(params.weights, self._dtype)
-        for name, value in model.family.describe(model.point_components(params)).items():
+        for name, value in model.row_family.describe(model.point_components(params)).items():
             setattr(self, f"{name}_", as_dtype(value, self._dtype))
 
     def _summary(self) -> dict[str, Any]:

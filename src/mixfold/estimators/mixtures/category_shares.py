@@ -31,7 +31,7 @@ def category_shares(model: Any) -> dict[int, Array]:
     if not hasattr(model, "_family_setting") or not hasattr(model, "_params"):
         return {}
     mixture = model._model(model.n_features_in_)
-    family, components = mixture.family, mixture.point_components(model._params)
+    family, components = mixture.row_family, mixture.point_components(model._params)
     if hasattr(family, "live"):
         parts = list(family.live(components))
     else:

@@ -234,8 +234,8 @@ class GaussianMixture(MixtureEstimator):
         """Fit by EM and publish; for ``fit`` and the first batch of ``partial_fit``."""
         survey = survey_rows(self, source, self.n_components)
         check_enough_rows(survey.pilot.total_rows, self.n_components)
-        if not first_batch:  # later batches may vary where the first does not
-            set_aside_columns(self, survey)
+        set_aside_columns(self, survey, first_batch=first_batch)
+        if not first_batch:
             warn_if_spherical(self, survey.pilot)
         model = self._model(source.n_features)
         several = self.init_params == "kmeans" and self.n_components > 1 and model.given.free

@@ -43,7 +43,11 @@ from mixfold.estimators.mixtures.family_choice import (
     takes_missing_and_sparse,
 )
 from mixfold.estimators.mixtures.mixture import CANDIDATES
-from mixfold.estimators.mixtures.set_aside import set_aside_columns, tell_of_columns
+from mixfold.estimators.mixtures.set_aside import (
+    gaussian_columns,
+    set_aside_columns,
+    tell_of_columns,
+)
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import warn
 from mixfold.estimators.shell.fitting import (
@@ -59,7 +63,6 @@ from mixfold.estimators.shell.fitting import (
     warn_about_fit,
 )
 from mixfold.estimators.shell.units import warn_if_spherical
-from mixfold.families.bayes.gaussian import ConjugateGaussian
 from mixfold.families.component import ComponentFamily
 from mixfold.math.chains import summary
 from mixfold.math.partitions import similarity
@@ -180,14 +183,13 @@ class GeneralMixture(BayesEstimator):
         model = self._model(source.n_features)
         if not model.has_prior:  # with priors there may be more components than rows
             check_enough_rows(survey.pilot.total_rows, self.n_components)
-        if isinstance(model.family, ConjugateGaussian) and not (model.has_prior or first_batch):
-            set_aside_columns(self, survey)
-            model = self._model(source.n_features)
-        else:
-            self.__dict__.pop("_dependent", None)
+        gaussian = gaussian_columns(self._family(source.n_features), source.n_features)
+        kept = first_batch or model.has_prior or not gaussian.size
+        set_aside_columns(self, survey, gaussian, first_batch=kept)
+        model = self._model(source.n_features)
         if not first_batch:
             warn_if_spherical(self, survey.pilot)
-        self._check_entries(model.family, survey.executor, source)
+        self._check_entries(model.row_family, survey.executor, source)
         names = getattr(self, "feature_names_in_", None)
         chosen = make_family(self._family_setting(), self._options(), names, source.n_features)
         if not first_batch:  # codes that a later batch may have are not absent
@@ -348,10 +350,12 @@ class GeneralMixture(BayesEstimator):
         family, mixing = self._family(n_features), self._mixing()
         start = STARTS[self._start_name()]
         if _has_no_priors(self.weights, self.inference, self.prior):
-            if self._dependent is None or not isinstance(family, ConjugateGaussian):
+            columns = self._dependent
+            if columns is None:
                 return MixtureModel(self.n_components, family, mixing, start=start)
+            rest = family.for_columns(columns.kept, n_features)
             return MixtureOfRemainingColumns(
-                self.n_components, family, mixing, start=start, columns=self._dependent
+                self.n_components, rest, mixing, start=start, columns=columns, whole=family
             )
         check_inference(family, self.inference)
         inference = INFERENCES["gibbs" if self.inference == "collapsed" else self.inference]
@@ -383,8 +387,8 @@ class GeneralMixture(BayesEstimator):
         super()._publish_params()
         model = self._model(self.n_features_in_)
         components = model.point_components(self._params)
-        self._of_family = tuple(f"{name}_" for name in model.family.describe(components))
-        parts = describe_parts(model.family, components)
+        self._of_family = tuple(f"{name}_" for name in model.row_family.describe(components))
+        parts = describe_parts(model.row_family, components)
         if parts is not None:
             self.parameters_ = as_dtype(parts, self._dtype)
         if isinstance(model, BayesMixture) and self._params.prior is not None:

@@ -12,35 +12,27 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Source
 from mixfold.estimators.mixtures.combining import Combining
+from mixfold.estimators.mixtures.set_aside import SettingAside
 from mixfold.estimators.shell import predictions
 from mixfold.estimators.shell.constraints import as_numbers
 from mixfold.estimators.shell.density import DensityEstimator
 from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.effective_rows import effective_totals, parameter_cost
 from mixfold.estimators.shell.input_rows import check_component_labels, column_positions
-from mixfold.math.dependent_columns import DependentColumns
+from mixfold.models.mixtures.remaining_columns import MixtureOfRemainingColumns
 
 # starts that race on the pilot, each with another view of the rows
 CANDIDATES = 20
-_OFTEN_NOTHING = ("_dependent", "_occurring")
 
 
-class MixtureEstimator(Combining, DensityEstimator):
+class MixtureEstimator(Combining, SettingAside, DensityEstimator):
     """Base of the mixture estimators. Subclasses say which model and publish its parameters."""
 
     # parameters that may not change within a stream
     _shape_names: ClassVar[str]
-    # densities that are compared with each other have to be of the same columns
-    _keeps_all_columns: bool = False
-    # and know the same categories: codes (one array per column) of rows that are not fitted
+    # densities that are compared know the same categories: codes (one array per column) of rows
+    # that are not fitted
     _codes_elsewhere: tuple[Array, ...] | None = None
-    # what was set aside in the last fit, if anything
-    _dependent: DependentColumns | None = None
-
-    @property
-    def _n_modelled(self) -> int:
-        """Columns that the parameters speak of: all but those that were set aside."""
-        return self.n_features_in_ if self._dependent is None else len(self._dependent.kept)
 
     # ------------------------------------------------ fitting
 
@@ -198,6 +190,10 @@ class MixtureEstimator(Combining, DensityEstimator):
         """An estimator of the other columns with their parameters, given values of the known."""
         other = self._for_columns(np.setdiff1d(np.arange(self.n_features_in_), known))
         model, params = self._model(self.n_features_in_).plug_in(self._params)
+        if isinstance(model, MixtureOfRemainingColumns):
+            left = model.columns_given(known, values)
+            if left is not None:
+                other._dependent = left
         other._params = other._adopt_params(model.condition(params, known, values))
         return other
 
@@ -225,8 +221,8 @@ class MixtureEstimator(Combining, DensityEstimator):
 
     def _state(self) -> dict[str, Any]:
         state = super()._state()
-        # a file says what was set aside or counted only if anything was
-        return {k: v for k, v in state.items() if v is not None or k not in _OFTEN_NOTHING}
+        # a file says what was counted only if anything was
+        return {k: v for k, v in state.items() if v is not None or k != "_occurring"}
 
     def _check_state(self) -> None:
         shape = (self.n_components, self._n_modelled)

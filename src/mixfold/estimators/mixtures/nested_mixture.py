@@ -14,9 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from mixfold.contracts import Array, Block, Event, Executor, Pilot, Source
 from mixfold.engine import loop
 from mixfold.engine.budget import OVER, Deadline
+from mixfold.engine.executors.features import FeatureExecutor
 from mixfold.engine.loop import Fit, Plan, pilot_size
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.progress import Progress
+from mixfold.engine.sources.features import FeatureSource
 from mixfold.engine.sources.part import part_of
 from mixfold.estimators.mixtures.combining import Combining
 from mixfold.estimators.mixtures.gaussian_mixture import (
@@ -25,11 +27,13 @@ from mixfold.estimators.mixtures.gaussian_mixture import (
     gaussian_parameters,
 )
 from mixfold.estimators.mixtures.mixture import CANDIDATES
+from mixfold.estimators.mixtures.set_aside import SettingAside, set_aside_columns, tell_of_columns
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import predictions
 from mixfold.estimators.shell.density import DensityEstimator
 from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
+    Survey,
     acceleration_named,
     check_enough_rows,
     publish_convergence,
@@ -42,11 +46,17 @@ from mixfold.estimators.shell.units import warn_if_spherical
 from mixfold.families import GAUSSIAN
 from mixfold.families.component import dense_rows
 from mixfold.families.gaussian import GaussianFamily
+from mixfold.math.dependent_columns import DependentColumns
 from mixfold.math.seeding import distinct
 from mixfold.math.softmax import normalise
 from mixfold.models.mixtures import nested
 from mixfold.models.mixtures.fixed_frame import FramedMixture
 from mixfold.models.mixtures.mixture import Mixture, MixtureParams, MixtureReading
+from mixfold.models.mixtures.remaining_columns import (
+    MixtureOfRemainingColumns,
+    RemainingColumns,
+    remaining_pilot,
+)
 from mixfold.models.mixtures.rows import informative
 from mixfold.models.mixtures.starts import STARTS, Start
 
@@ -66,7 +76,7 @@ _SIZES = rule.Rule(
 )
 
 
-class NestedMixture(Combining, DensityEstimator):
+class NestedMixture(Combining, SettingAside, DensityEstimator):
     """Mixture of Gaussian mixtures: cells, and leaves within each cell.
 
     A row comes from one of K cells, and within it from one of the cell's own Gaussians:
@@ -202,6 +212,7 @@ class NestedMixture(Combining, DensityEstimator):
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_total", "paths_", "converged_", "stop_reason_", "n_iter_", "n_passes_",
         "lower_bound_", "lower_bounds_", "unrefined_bound_", "events_", "_dtype", "_stream",
+        "_dependent",
     )  # fmt: skip
     _params: MixtureParams  # of the flat mixture of all leaves
     paths_: Array
@@ -268,7 +279,10 @@ class NestedMixture(Combining, DensityEstimator):
         deadline = Deadline.after(self.time_budget)
         survey = survey_rows(self, source, self.n_components)
         check_enough_rows(survey.pilot.total_rows, self.n_components)
+        set_aside_columns(self, survey)
         warn_if_spherical(self, survey.pilot)
+        if self._dependent is not None:  # all the fits are to the other columns
+            survey = _remaining_survey(survey, self._dependent)
         # how each fit of several components runs
         plan = Plan(
             tol=self.tol,
@@ -289,7 +303,7 @@ class NestedMixture(Combining, DensityEstimator):
 
         # layer by layer, the rows of each leaf get a mixture of their own
         tree = _Tree(
-            source=source,
+            source=survey.source,
             executor=survey.executor,
             family=family,
             start=start,
@@ -312,7 +326,7 @@ class NestedMixture(Combining, DensityEstimator):
 
         self.paths_ = tree.paths
         self.unrefined_bound_ = float(flat.trace[0] / flat.weight)
-        result = self._sum_fits(flat, tree)
+        result = tell_of_columns(self, self._sum_fits(flat, tree))
         self._store_density_fit(result, survey)
         self._publish_params()
         publish_convergence(self, result)
@@ -350,11 +364,16 @@ class NestedMixture(Combining, DensityEstimator):
 
     def _model(self, n_features: int) -> Mixture:
         """The flat mixture of all leaves."""
-        return Mixture(len(self.paths_), gaussian_family(self.covariance_type, self.reg_covar))
+        family = gaussian_family(self.covariance_type, self.reg_covar)
+        if self._dependent is None:
+            return Mixture(len(self.paths_), family)
+        return MixtureOfRemainingColumns(len(self.paths_), family, columns=self._dependent)
 
     def _publish_params(self) -> None:
-        family = gaussian_family(self.covariance_type, self.reg_covar)
-        leaves = gaussian_parameters(family, self._params, self._dtype)
+        model = self._model(self.n_features_in_)
+        assert isinstance(model.family, GaussianFamily)
+        whole = replace(self._params, components=model.point_components(self._params))
+        leaves = gaussian_parameters(model.family, whole, self._dtype)
         self.leaf_weights_, self.means_, self.covariances_ = leaves
         cells, shares = nested.pool_weights(self._params.weights, self.paths_)
         self.weights_ = in_dtype(cells, self._dtype)
@@ -368,6 +387,8 @@ class NestedMixture(Combining, DensityEstimator):
         shared = {name: getattr(self, name) for name in _SHARED_WITH_FLAT}
         flat = GaussianMixture(len(self.paths_), **shared)
         flat._params = self._params
+        if self._dependent is not None:
+            flat._dependent = self._dependent
         flat.n_features_in_ = self.n_features_in_
         if hasattr(self, "feature_names_in_"):
             flat.feature_names_in_ = self.feature_names_in_
@@ -435,7 +456,7 @@ class NestedMixture(Combining, DensityEstimator):
 
     def _check_state(self) -> None:
         leaves, cells = self._params.n_components, self.paths_[:, 0]
-        shape = (leaves, self.n_features_in_)
+        shape = (leaves, self._n_modelled)
         whole = np.array_equal(np.unique(cells), np.arange(self.n_components))
         if self.paths_.shape != (leaves, self.n_layers) or not whole or (np.diff(cells) < 0).any():
             raise ValueError(f"paths of {self.paths_.shape[0]} leaves that are no tree")
@@ -465,6 +486,13 @@ def _log_probabilities(
 
 
 # ---------------------------------------------------- growing the tree
+
+
+def _remaining_survey(survey: Survey, columns: DependentColumns) -> Survey:
+    """The rows seen without the columns that were set aside."""
+    rows = FeatureSource(survey.source, RemainingColumns(columns), len(columns.kept))
+    pilot = remaining_pilot(survey.pilot, columns)
+    return Survey(rows, FeatureExecutor(survey.executor), survey.seed, pilot)
 
 
 def _plan_for_size(plan: Plan, size: int) -> Plan:

@@ -1,5 +1,5 @@
-"""Columns that a Gaussian mixture sets aside before a fit: constant ones, and those that are exact
-affine functions of others (copies, other units, sums).
+"""Columns that mixtures of Gaussians and of factor models set aside before a fit: constant ones,
+and those that are exact affine functions of others (copies, other units, sums).
 
 Their variance given the other columns is zero. In a fit to all columns every component would be
 held at the floor of the variance, with one component or with many, and a degenerate fit could not
@@ -17,17 +17,45 @@ import numpy as np
 from mixfold.contracts import Array, Block, Event
 from mixfold.engine.loop import Fit
 from mixfold.estimators.shell.fitting import Survey
-from mixfold.families.component import dense_rows
+from mixfold.families.component import ComponentFamily, dense_rows
+from mixfold.families.gaussian import GaussianFamily
+from mixfold.families.product import Part
+from mixfold.families.product.steps import ProductSteps
 from mixfold.math.dependent_columns import DependentColumns, propose_dependent_columns
 
 EVENT = "set-aside"
 _SHOWN = 3
 
 
-def find_dependent_columns(survey: Survey) -> DependentColumns | None:
-    """The columns to set aside, from the pilot; all rows have to obey, in a pass of their own."""
+class SettingAside:
+    """Base of estimators whose fits may set columns aside."""
+
+    n_features_in_: int
+    # densities that are compared with each other have to be of the same columns
+    _keeps_all_columns: bool = False
+    # what was set aside in the last fit, if anything
+    _dependent: DependentColumns | None = None
+
+    @property
+    def _n_modelled(self) -> int:
+        """Columns that the parameters speak of: all but those that were set aside."""
+        return self.n_features_in_ if self._dependent is None else len(self._dependent.kept)
+
+    def _state(self) -> dict[str, Any]:
+        state: dict[str, Any] = super()._state()  # type: ignore[misc]
+        # a file says what was set aside only if anything was
+        return {k: v for k, v in state.items() if v is not None or k != "_dependent"}
+
+
+def find_dependent_columns(survey: Survey, some: Array | None = None) -> DependentColumns | None:
+    """The columns to set aside, from the pilot; all rows have to obey, in a pass of their own.
+
+    ``some`` are the columns that are looked at; None are all.
+    """
     pilot = survey.pilot
-    proposed = propose_dependent_columns(dense_rows(pilot.block.X), pilot.minimum, pilot.maximum)
+    proposed = propose_dependent_columns(
+        dense_rows(pilot.block.X), pilot.minimum, pilot.maximum, some
+    )
     if proposed is None or not proposed.coefficients.any():
         return proposed  # extremes of all rows say that a column is constant
     checks = survey.executor.map_rows(partial(_obeyed, proposed), survey.source)
@@ -99,12 +127,31 @@ def tell_of_columns(estimator: Any, fit: Fit) -> Fit:
     return replace(fit, events=(*fit.events, *events))
 
 
-def set_aside_columns(estimator: Any, survey: Survey) -> None:
-    """Find the columns to set aside and store them; parameters of others are no start any more."""
-    found = None if estimator._keeps_all_columns else find_dependent_columns(survey)
+def set_aside_columns(
+    estimator: Any, survey: Survey, some: Array | None = None, first_batch: bool = False
+) -> None:
+    """Find the columns to set aside and store them; parameters of others are no start any more.
+
+    ``some`` are those that are looked at, None all. The first batch of a stream sets none aside:
+    later ones may vary where it does not.
+    """
+    looks = not (first_batch or estimator._keeps_all_columns)
+    found = find_dependent_columns(survey, some) if looks else None
     before = estimator.__dict__.pop("_dependent", None)
     if found is not None:
         estimator._dependent = found
     if (before is not None or found is not None) and not (found and found.same(before)):
         for name in ("_params", "_climb"):
             estimator.__dict__.pop(name, None)
+
+
+def gaussian_columns(family: ComponentFamily, n_features: int) -> Array:
+    """The columns of a table that are Gaussian: those of counts and codes are kept as they are."""
+    if isinstance(family, ProductSteps):
+        own = [c for p, c in zip(family.parts, family.columns, strict=True) if _is_gaussian(p)]
+        return np.sort(np.concatenate([np.empty(0, int), *own]))
+    return np.arange(n_features if isinstance(family, GaussianFamily) else 0)
+
+
+def _is_gaussian(part: Part) -> bool:
+    return isinstance(part.family, GaussianFamily)

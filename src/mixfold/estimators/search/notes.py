@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mixfold.contracts import Array, Block
+from mixfold.contracts import Array, Block, Source
 from mixfold.engine.loop import pilot_size
 from mixfold.engine.pilot import draw_pilot
-from mixfold.estimators.factors.factor_mixture import FactorMixture
 from mixfold.estimators.mixtures.bayesian_gaussian_mixture import BayesianGaussianMixture
 from mixfold.estimators.mixtures.general_mixture import Mixture
-from mixfold.estimators.mixtures.nested_mixture import NestedMixture
 from mixfold.estimators.mixtures.set_aside import EVENT, describe_kept, find_dependent_columns
 from mixfold.estimators.search.fits import UNSOUND, Fitted, is_degenerate
 from mixfold.estimators.search.rows import Rows
 from mixfold.estimators.shell.effective_rows import describe_copies, describe_weight, hash_rows
 from mixfold.estimators.shell.fitting import Survey
 from mixfold.estimators.shell.units import compared_by, describe_comparison
+from mixfold.families.component import dense_rows
 
 
 def describe_caveats(fits: list[Fitted], best: int, criterion: str) -> list[str]:
@@ -65,8 +65,17 @@ def describe_rows(model: Any, rows: Rows) -> list[str]:
         return []
     weight = sum(part[1] for part in parts)
     hashes = np.concatenate([part[0] for part in parts])
-    found = (describe_weight(weight, len(hashes)), describe_copies(hashes))
+    found = (
+        describe_weight(weight, len(hashes)),
+        describe_copies(hashes, partial(_sample_rows, model, source)),
+    )
     return [words for words in found if words is not None]
+
+
+def _sample_rows(model: Any, source: Source) -> Array:
+    """The rows of positive weight, of a large table a sample."""
+    pilot = draw_pilot(source, model._executor(source), pilot_size(source, 1), 0)
+    return np.asarray(dense_rows(pilot.block.X), dtype=float)
 
 
 def _weigh(block: Block) -> tuple[Array, float]:
@@ -90,7 +99,7 @@ def describe_redundant_columns(model: Any, rows: Rows) -> list[str]:
         events = getattr(model, "events_", ())
         if any(event.kind == EVENT for event in events) or not is_degenerate(model):
             return []
-    elif not isinstance(model, FactorMixture | BayesianGaussianMixture | NestedMixture):
+    elif not isinstance(model, BayesianGaussianMixture):
         return []
     source = model._open(rows.X, reset=False, weight=rows.weight)
     executor = model._executor(source)

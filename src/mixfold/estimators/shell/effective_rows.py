@@ -7,6 +7,7 @@ weighs likelihood and parameters wrongly, and ``n_effective`` says how many rows
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 
 import numpy as np
@@ -20,6 +21,9 @@ Totals = tuple[float, float, float]
 _FAR_ABOVE = 10.0
 # a table with fewer different rows than this may well have each of them several times
 _FEW_ROWS = 20
+# a column tells rows apart if it has so many values per different row, and if of the steps in which
+# its values are recorded at most so many are occupied
+_NEARLY, _OCCUPIED = 0.9, 0.02
 
 
 def effective_totals(totals: Totals, n_effective: float | None) -> Totals:
@@ -66,21 +70,76 @@ def describe_weight(weight: float, n_rows: int) -> str | None:
     )
 
 
-def describe_copies(hashes: Array) -> str | None:
-    """A sentence about a table in which every row occurs several times; None if it is not so.
+def describe_copies(hashes: Array, rows: Callable[[], Array]) -> str | None:
+    """A sentence about rows that are copies of others; None if there are few, or if equal rows
+    are what such a table has.
 
-    ``hashes`` (n,) are those of ``hash_rows``.
+    Either every row occurs a multiple of some times; or most rows have an equal, and some column of
+    measurements says that they cannot have met by chance (``_tells_apart``).
+
+    Parameters
+    ----------
+    hashes : ndarray of shape (n,)
+        Those of ``hash_rows``.
+    rows : callable
+        Gives the rows (n, D) themselves, or a sample of them.
     """
     counts = np.unique(hashes, return_counts=True)[1]
-    times = int(np.gcd.reduce(counts)) if len(counts) else 1
-    if times < 2 or len(counts) < _FEW_ROWS:
+    different = len(counts)
+    if different < _FEW_ROWS:
         return None
-    n = len(hashes) // times
-    return (
-        f"Every row occurs {times} times, or a multiple of that: criteria take copies for "
-        f"{times} times the evidence and find more groups. If they are no independent rows, remove "
-        f"the copies, or set n_effective={n} (--n-effective on the command line)"
+    times = int(np.gcd.reduce(counts))
+    advice = (
+        "find more groups. If they are no independent rows, remove the copies, or set "
+        f"n_effective={len(hashes) // times if times > 1 else different} (--n-effective on the "
+        "command line)"
     )
+    if times > 1:
+        return (
+            f"Every row occurs {times} times, or a multiple of that: criteria take copies for "
+            f"{times} times the evidence and {advice}"
+        )
+    repeated = int((counts > 1).sum())
+    # twice as many rows repeated as not: a few answers that many rows share (all zero) do not count
+    if repeated < max(_FEW_ROWS, (different - repeated) / 2) or not _tells_apart(rows()):
+        return None
+    share = counts[counts > 1].sum() / len(hashes)
+    return (
+        f"{share:.0%} of the rows are equal to another row in every column ({different:,} of "
+        f"{len(hashes):,} rows are different): criteria take copies for independent evidence and "
+        f"{advice}"
+    )
+
+
+def _tells_apart(X: Array) -> bool:
+    """Whether some column is so fine that rows which are equal in it must be copies.
+
+    Codes and counts (whole numbers), and measurements that are recorded in few steps, repeat by
+    themselves. A column that tells has another value in nearly each of the different rows, and of
+    the steps in which its middle values are recorded nearly all are empty: rows that are drawn
+    anew would fall between those that were seen.
+    """
+    different = np.unique(np.where(np.isnan(X), np.inf, X), axis=0)
+    for column in different.T:
+        seen = column[np.isfinite(column)]
+        values = np.unique(seen)
+        if len(values) < max(_FEW_ROWS, _NEARLY * len(seen)):
+            continue
+        middle = values[len(values) // 10 : len(values) - len(values) // 10]
+        step = _step_of(middle)
+        whole = bool((values == np.round(values)).all())
+        if not whole and len(middle) * step <= _OCCUPIED * (middle[-1] - middle[0]):
+            return True
+    return False
+
+
+def _step_of(values: Array) -> float:
+    """The step in which rising values are recorded; 0 if they are not multiples of their least
+    difference."""
+    gaps = np.diff(values)
+    step = float(gaps.min())
+    places = gaps / step
+    return step if np.allclose(places, np.round(places), rtol=0, atol=0.01) else 0.0
 
 
 def hash_rows(block: Block) -> Array:

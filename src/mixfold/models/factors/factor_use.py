@@ -114,6 +114,7 @@ def infer(
     """
     family = model.family
     assert isinstance(family, FactorFamily)
+    block = model.narrow(block)
     latents = family.posterior(block, reading.components, covariances)
     log_joint = latents.log_density + reading.log_weights
     parts = reading.components, reading.log_weights
@@ -195,8 +196,8 @@ RECONSTRUCTIONS: dict[str, Rebuild] = {
 
 def reconstruct(rebuild: Rebuild, model: Mixture, reading: MixtureReading, block: Block) -> Array:
     """Rows (n, D) as the model sees them, in data coordinates."""
-    X = np.asarray(dense_rows(block.X), dtype=float)
-    return rebuild(reading.components, infer(model, reading, block), X)
+    X = np.asarray(dense_rows(model.narrow(block).X), dtype=float)
+    return model.widen(rebuild(reading.components, infer(model, reading, block), X))
 
 
 def decode(params: MixtureParams, Z: Array, shares: Array) -> Array:

@@ -293,6 +293,19 @@ class Mixture:
 
     # ------------------------------------------------ using a fit
 
+    @property
+    def row_family(self) -> ComponentFamily:
+        """The family of rows with all columns; a model may have set some of them aside."""
+        return self.family
+
+    def narrow(self, block: Block) -> Block:
+        """The columns that the parameters speak of."""
+        return block
+
+    def widen(self, rows: Array) -> Array:
+        """All columns of rows of those that the parameters speak of."""
+        return rows
+
     def plug_in(self, params: MixtureParams) -> tuple[Mixture, MixtureParams]:
         """The mixture without priors at the point estimate of the parameters."""
         return self, params
