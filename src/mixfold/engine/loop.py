@@ -23,7 +23,7 @@ from mixfold.engine.sources import open_source
 from mixfold.engine.state import Climb, Rules, Task, add_events, resume_climb
 
 # Candidate starts race on the pilot: so many steps, after which so many go on
-RACE = ((4, 6), (9, 3), (16, 2))
+RACE = ((4, 6), (8, 3), (12, 2))
 # passes of a start whatever max_iter is
 FEWEST = 8
 # Climbs whose objectives differ by less, per unit of weight, have met; so many of them, above all
@@ -34,7 +34,7 @@ SAME, DECIDED = 1e-7, 3
 PILOT_STEPS, WHOLE_STEPS, SETTLED = 40, 200, 8
 # how often its components are rearranged, the race of the results, and what one of them has to gain
 # per weight
-REARRANGED, TRIALS, BETTER = 3, ((5, 3), (11, 2)), 1e-4
+REARRANGED, TRIALS, BETTER = 3, ((4, 2), (12, 1)), 1e-4
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,8 @@ PROPOSALS = 6
 HOPELESS = 0.2
 # components that are made as wide as all rows
 WIDENINGS = 3
+# clusters within a component that are tried as the one half
+PARTS = 6
 # halves that hold more of one component than of the other by this share of its rows are those two
 SAME_AGAIN = 0.95
 # rows of a sample that they are planned on
@@ -151,7 +153,8 @@ def _splits(
 
 
 def _halves(U: Array, share: Array, rng: np.random.Generator) -> Iterator[Array]:
-    """Two clusters; the sides of the longest axis; the inner and the outer rows."""
+    """Two clusters; the sides of the longest axis; the inner and the outer rows; a small cluster
+    and the rest, such as an arc of a ring."""
     p = share / share.sum()
     centred = U - p @ U
     deviation = np.sqrt(p @ centred**2 + RIDGE)
@@ -162,3 +165,7 @@ def _halves(U: Array, share: Array, rng: np.random.Generator) -> Iterator[Array]
     yield np.asarray(scaled @ axis > 0)
     distance = (scaled**2).sum(axis=1)
     yield np.asarray(distance > np.median(distance))
+    if len(U) > 4 * PARTS:
+        assigned, _ = lloyd(scaled, share, plus_plus(scaled, share, PARTS, rng, None), 10, None)
+        for part in range(PARTS):
+            yield np.asarray(assigned == part)
