@@ -1,8 +1,9 @@
 """Fits of more and more components, until more of them are no better for a while.
 
 Where a mixture can be started from a smaller one, sizes are first grown: each from the one before,
-a component split in two, which costs a tenth of a fit with starts of its own. These are then made
-where they may decide: at the best size and beside it, until the best size has both.
+a component split in two, which costs a fifth of a fit with starts of its own. These are then made
+where they may decide: at the best size and at those beside it that are near, of each kind that is
+near the best one.
 """
 
 from __future__ import annotations
@@ -64,6 +65,13 @@ class _Kind:
         losses = self.losses()
         return losses.index(min(losses))
 
+    def cost(self) -> float:
+        """What the parameters of a component cost by BIC, at the best size; a fit that is behind by
+        more would not be made up for by better starts."""
+        fit = self.fits[self.best()]
+        cost = (fit.facts["bic"] + 2 * fit.facts["log_likelihood"]) / fit.setting.n_components
+        return cost if math.isfinite(cost) else math.inf
+
     def grow(self) -> None:
         """Fit larger sizes until the last ones were no better than the best before them."""
         while len(self.fits) < len(self.settings) and not self._has_ended():
@@ -82,18 +90,19 @@ class _Kind:
         return len(losses) - 1 - losses.index(min(losses)) >= self.growth.patience
 
     def settle(self) -> bool:
-        """Give the best size and those beside it starts of their own; whether any had none."""
-        best = self.best()
-        missing = [i for i in (best, best - 1, best + 1) if self._may_have_own(i)]
+        """Give the best size, and those beside it that are near, starts of their own; whether any
+        had none."""
+        best, losses = self.best(), self.losses()
+        near = (i for i in (best, best - 1, best + 1) if 0 <= i < len(losses))
+        missing = [
+            i for i in near if i not in self.own and losses[i] - self.cost() <= losses[best]
+        ]
         for i in missing:
             fit = better_fit(self._fit_own(i), self.fits[i])
             self._keep(i, fit)
             if fit.start == "own":
                 self._grow_again(i + 1)
         return bool(missing)
-
-    def _may_have_own(self, i: int) -> bool:
-        return 0 <= i < len(self.fits) and i not in self.own
 
     def _grow_again(self, i: int) -> None:
         """A size that may have become better with the one before it."""
@@ -146,13 +155,6 @@ def _settle(kind: _Kind) -> None:
 
 
 def _near_best(kinds: list[_Kind]) -> list[_Kind]:
-    """The best kind, and those that are behind it by less than what a component costs."""
+    """The best kind, and those that are behind it by less than a component costs."""
     leading = min(min(kind.losses()) for kind in kinds)
-    return [kind for kind in kinds if min(kind.losses()) - _cost(kind) <= leading]
-
-
-def _cost(kind: _Kind) -> float:
-    """What the parameters of a component cost by BIC, where there is one."""
-    fit = kind.fits[kind.best()]
-    cost = (fit.facts["bic"] + 2 * fit.facts["log_likelihood"]) / fit.setting.n_components
-    return cost if math.isfinite(cost) else math.inf
+    return [kind for kind in kinds if min(kind.losses()) - kind.cost() <= leading]

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 # proposals of a round
 PROPOSALS = 6
-# a loss per unit of weight, by the Gaussians, beyond which a proposal is not tried
-HOPELESS = 0.2
+# losses per unit of weight, by the Gaussians, beyond which a proposal is not tried: of a merger and
+# a split, and of a component as wide as all rows
+HOPELESS, TOO_WIDE = 0.2, 0.8
 # components that are made as wide as all rows
 WIDENINGS = 3
 # clusters within a component that are tried as the one half
@@ -106,6 +107,8 @@ def _widenings(U: Array, weight: Array, resp: Array, costs: Array) -> list[Array
     losses = counts * (wide - np.log(np.maximum(counts, np.finfo(float).tiny) / total)) - costs
     moves = []
     for k in np.argsort(losses, kind="stable")[:WIDENINGS]:
+        if losses[k] > TOO_WIDE * total:
+            break
         moved = (1 - 1 / K) * resp
         moved[:, k] = 1 / K
         moves.append(moved)
