@@ -94,9 +94,7 @@ class _Kind:
         had none."""
         best, losses = self.best(), self.losses()
         near = (i for i in (best, best - 1, best + 1) if 0 <= i < len(losses))
-        missing = [
-            i for i in near if i not in self.own and losses[i] - self.cost() <= losses[best]
-        ]
+        missing = [i for i in near if i not in self.own and losses[i] - self.cost() <= losses[best]]
         for i in missing:
             fit = better_fit(self._fit_own(i), self.fits[i])
             self._keep(i, fit)

@@ -1,5 +1,5 @@
-"""Starts made of a fit with as many components: two of them merged, another one split; or one made as wide as
-all rows.
+"""Starts made of a fit with as many components: two of them merged and another one split, or one
+made as wide as all rows.
 
 Which ones is judged by Gaussians in the coordinates of the starts, whatever the family: a split
 gains what two Gaussians describe its rows better than one, a merger loses as much. Whether the
