@@ -277,6 +277,55 @@ def segments(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
     )
 
 
+def zigzag(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    """Broken lines: two of two legs, and a leg by itself."""
+    corners = np.array([[0, 0], [1, 2], [2, 0], [3.4, 0], [4.4, 2], [5.4, 0], [6.8, 0], [7.8, 2]])
+    legs, counts = ((0, 1), (1, 2), (3, 4), (4, 5), (6, 7)), _shares(n, 1, 1, 1, 1, 1)
+    groups = [
+        _line(rng, k, corners[a], corners[b]) + 0.12 * rng.normal(size=(k, 2))
+        for (a, b), k in zip(legs, counts, strict=True)
+    ]
+    return np.concatenate(groups), np.repeat([1, 1, 2, 2, 3], counts)
+
+
+def one_bent(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    """A single arc of a random angle."""
+    return _stack(_arc(rng, n, (0, 0), 1.0, (0, rng.uniform(0.25, 0.6)), rng.uniform(0.08, 0.25)))
+
+
+def one_skewed(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    """A single group, skewed in both columns."""
+    return _stack(np.exp(0.7 * _normal(rng, n, [0, 0], [[1.0, 0.4], [0.4, 1.0]])))
+
+
+def one_with_tails(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    """A single group with the tails of a t distribution of three degrees of freedom."""
+    z = _normal(rng, n, [0, 0], [[1.0, 0.5], [0.5, 1.0]])
+    return _stack(z / np.sqrt(rng.chisquare(3, size=(n, 1)) / 3))
+
+
+def one_flat(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    """A single group of constant density in a rectangle."""
+    return _stack(rng.random((n, 2)) * [2.0, 1.0])
+
+
+def close(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    """Three round Gaussians, two and a half standard deviations apart: hardly a dip."""
+    a, b, c = _shares(n, 1, 1, 1)
+    places = 2.5 * np.array([[0, 0], [1, 0], [0.5, 0.87]])
+    return _stack(*(m + rng.normal(size=(k, 2)) for m, k in zip(places, (a, b, c), strict=True)))
+
+
+def species(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    """Three long Gaussians in four columns: one apart, two that overlap as species do."""
+    a, b, c = _shares(n, 1, 1, 1)
+    shape = 0.7 * np.ones((4, 4)) + 0.3 * np.eye(4)
+    means = ([-4.0, 2.0, -5.0, -5.0], [0.0, 0.0, 0.0, 0.0], [1.0, 0.4, 2.0, 2.2])
+    return _stack(
+        *(_normal(rng, k, m, shape.tolist()) for m, k in zip(means, (a, b, c), strict=True))
+    )
+
+
 def _with_noise(
     rng: np.random.Generator, X: Array, labels: Array, n: int, wide: float
 ) -> tuple[Array, Array]:
@@ -303,6 +352,11 @@ def bananas_in_noise(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
     return _with_noise(rng, *bananas(rng, n - n // 10), n // 10, 1.1)
 
 
+def zigzag_in_noise(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
+    """Broken lines, and a sixth of the rows anywhere."""
+    return _with_noise(rng, *zigzag(rng, n - n // 6), n // 6, 1.1)
+
+
 def nested_with_outliers(rng: np.random.Generator, n: int) -> tuple[Array, Array]:
     """A blob inside a ring, and some rows far away."""
     far = max(5, n // 50)
@@ -315,6 +369,8 @@ DRAWN: dict[str, tuple[Draw, int]] = {
     "gaussian/unequal": (unequal, 1000),
     "gaussian/inside": (inside, 800),
     "gaussian/one_group": (one_group, 500),
+    "gaussian/close": (close, 900),
+    "gaussian/species": (species, 240),
     "gaussian/many_columns": (many_columns, 900),
     "gaussian/rounded": (rounded, 600),
     "bent/rings": (rings, 900),
@@ -323,6 +379,12 @@ DRAWN: dict[str, tuple[Draw, int]] = {
     "bent/bent_and_round": (bent_and_round, 900),
     "bent/spirals": (spirals, 800),
     "bent/segments": (segments, 900),
+    "bent/zigzag": (zigzag, 300),
+    "one/bent": (one_bent, 500),
+    "one/skewed": (one_skewed, 500),
+    "one/tails": (one_with_tails, 500),
+    "one/flat": (one_flat, 500),
+    "noise/zigzag": (zigzag_in_noise, 300),
     "noise/blobs": (blobs_in_noise, 800),
     "noise/bananas": (bananas_in_noise, 800),
     "noise/nested": (nested_with_outliers, 800),

@@ -240,7 +240,7 @@ class Event:
     component: int = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Pilot:
     """A seeded sample of the rows with summaries of all of them, drawn before a fit.
 

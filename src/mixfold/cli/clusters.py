@@ -9,11 +9,19 @@ import typer
 
 from mixfold.cli.cluster import cluster_for, use_threads
 from mixfold.cli.data import open_columns
-from mixfold.cli.families import FamilyOption, family_parameter
-from mixfold.cli.options import ColumnsOption, DataArgument, QuietOption, SeedOption, split_columns
+from mixfold.cli.families import FamilyOption, check_family, family_parameter
+from mixfold.cli.options import (
+    ColumnsOption,
+    DataArgument,
+    QuietOption,
+    SeedOption,
+    SettingsOption,
+    WeightsOption,
+    split_columns,
+)
 from mixfold.cli.registry import find_model
 from mixfold.cli.search_outputs import SearchOutputs
-from mixfold.cli.settings import parse_settings
+from mixfold.cli.settings import collect_settings
 
 
 def cluster(
@@ -48,14 +56,7 @@ def cluster(
         ),
     ] = None,
     family: FamilyOption = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A parameter of the mixture, for example covariance_type=diag. May be repeated.",
-        ),
-    ] = None,
+    settings: SettingsOption = None,
     max_components: Annotated[
         int, typer.Option("--max-components", min=1, help="Most components that are tried.")
     ] = 30,
@@ -75,14 +76,7 @@ def cluster(
         Path | None, typer.Option("--report", help="A page about the clusters: an .html file.")
     ] = None,
     columns: ColumnsOption = None,
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            "--weights",
-            metavar="COLUMN",
-            help="A column that says how often each row counts; it is not fitted.",
-        ),
-    ] = None,
+    weights: WeightsOption = None,
     seed: SeedOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -113,45 +107,18 @@ def cluster(
     use_threads(clustering.mixture_)
     if not quiet:
         typer.echo(clustering.summary())
-    _write(outputs, clustering, source, quiet)
+    outputs.write_by(clustering, _draw, _write_labels, source, None, quiet)
 
 
-def _make_mixture(model: str | None, family: Any, settings: list[str] | None) -> Any:
+def _make_mixture(model: str | None, family: list[str] | None, settings: list[str] | None) -> Any:
     """The mixture that the options ask for; None is the default of the estimator."""
-    chosen = family_parameter(family)
-    if model is None and chosen is None and not settings:
+    if model is None and not family and not settings:
         return None
-    entry = find_model(model or ("mixture" if chosen is not None else "gaussian-mixture"))
-    given = parse_settings(settings or [], entry.parameters())
-    if chosen is not None:
-        if not entry.family:
-            raise typer.BadParameter(
-                f"{entry.command} has its own family; use --model mixture.",
-                param_hint="--family",
-            )
-        given[entry.family] = chosen
-    return entry.load()(**given)
-
-
-def _write(outputs: SearchOutputs, clustering: Any, source: Any, quiet: bool) -> None:
-    """The model, the tree, the labels and the page, as far as they are wanted."""
-    from mixfold.report import write_report
-
-    for path, write in (
-        (outputs.out, clustering.save),
-        (outputs.plot, lambda path: _draw(clustering, path)),
-        (outputs.table, lambda path: _write_labels(clustering, path)),
-        (
-            outputs.page,
-            lambda path: write_report(
-                clustering, source, path=path, origin={"data": outputs.file.name}
-            ),
-        ),
-    ):
-        if path is not None:
-            write(path)
-            if not quiet:
-                typer.echo(f"wrote {path}")
+    name = model or ("mixture" if family else "gaussian-mixture")
+    entry = find_model(name)
+    check_family(name, entry, family)
+    short = {"--family": (entry.family, family_parameter(family))}
+    return entry.load()(**collect_settings(entry, settings or [], short))
 
 
 def _draw(clustering: Any, path: Path) -> None:

@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from mixfold.catalogue import Entry
+
 _HINT = "--family"
 
 FamilyOption = Annotated[
@@ -17,6 +19,14 @@ FamilyOption = Annotated[
         help="Of the model mixture: poisson, or full=height,weight, repeated.",
     ),
 ]
+
+
+def check_family(model: str, entry: Entry, family: Sequence[str] | None) -> None:
+    """A usage error if a family is asked of a model that has its own."""
+    if family and not entry.family:
+        raise typer.BadParameter(
+            f"{model} has its own family; use --model mixture.", param_hint=_HINT
+        )
 
 
 def parse_families(words: Sequence[str]) -> str | dict[str, list[str | int]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,16 +12,18 @@ from mixfold.catalogue import Entry
 from mixfold.cli.cluster import SchedulerOption, check_scheduler, on_cluster
 from mixfold.cli.corpus import check_words
 from mixfold.cli.data import open_columns
-from mixfold.cli.families import FamilyOption, family_parameter
+from mixfold.cli.families import FamilyOption, check_family, family_parameter
 from mixfold.cli.layers import LayersOption, check_layers, parse_layers
 from mixfold.cli.options import (
     ColumnsOption,
     QuietOption,
     SeedOption,
+    SettingsOption,
+    WeightsOption,
     split_columns,
 )
 from mixfold.cli.registry import MODELS, find_model
-from mixfold.cli.settings import parse_settings
+from mixfold.cli.settings import collect_settings
 from mixfold.cli.tables import check_not_input, check_output
 from mixfold.cli.texts import (
     EncodingOption,
@@ -77,23 +78,9 @@ def fit(
     ] = None,
     layers: LayersOption = None,
     family: FamilyOption = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A parameter, as covariance_type=diag; an unknown name lists them.",
-        ),
-    ] = None,
+    settings: SettingsOption = None,
     columns: ColumnsOption = None,
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            "--weights",
-            metavar="COLUMN",
-            help="How often each row counts.",
-        ),
-    ] = None,
+    weights: WeightsOption = None,
     target: Annotated[
         str | None,
         typer.Option(
@@ -120,7 +107,7 @@ def fit(
     check_not_input(out, [file], within=out.suffix.lower() == ".mixfold" and file.is_dir())
     _check_factors(model, entry, factors)
     check_layers(model, entry, components, layers)
-    _check_family(model, entry, family)
+    check_family(model, entry, family)
     _check_target(model, entry, target)
     check_words(file, {model: entry})
     short = {
@@ -130,7 +117,7 @@ def fit(
         "--family": (entry.family, family_parameter(family)),
         "--seed": ("random_state", seed),
     }
-    parameters = _parameters(entry, settings or [], short)
+    parameters = collect_settings(entry, settings or [], short)
     check_scheduler(scheduler, parameters)
     estimator = entry.load()(**parameters)
     texts = TextSettings(stop_words, min_df, max_features, encoding)
@@ -169,13 +156,6 @@ def _check_factors(model: str, entry: Entry, factors: int | None) -> None:
         )
 
 
-def _check_family(model: str, entry: Entry, family: list[str] | None) -> None:
-    if family and not entry.family:
-        raise typer.BadParameter(
-            f"{model} has its own family; use --model mixture.", param_hint="--family"
-        )
-
-
 def _check_target(model: str, entry: Entry, target: str | None) -> None:
     if target is not None and not entry.target:
         able = ", ".join(name for name, other in MODELS.items() if other.target)
@@ -186,19 +166,3 @@ def _check_target(model: str, entry: Entry, target: str | None) -> None:
         raise typer.BadParameter(
             f"{model} needs the name of the column to be predicted.", param_hint="--target"
         )
-
-
-def _parameters(
-    entry: Entry, words: list[str], short: Mapping[str, tuple[str, Any]]
-) -> dict[str, Any]:
-    """Constructor arguments; the short options and ``--set`` may not contradict each other."""
-    parameters = parse_settings(words, entry.parameters())
-    for option, (name, value) in short.items():
-        if value is None:
-            continue
-        if name in parameters:
-            raise typer.BadParameter(
-                f"{name!r} is also given with {option}; keep one.", param_hint="--set"
-            )
-        parameters[name] = value
-    return parameters

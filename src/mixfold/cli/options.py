@@ -49,6 +49,22 @@ KeepOption = Annotated[
         "a date. They need not be numbers.",
     ),
 ]
+WeightsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--weights",
+        metavar="COLUMN",
+        help="A column that says how often each row counts; it is not fitted.",
+    ),
+]
+SettingsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A parameter, as covariance_type=diag; an unknown name lists them.",
+    ),
+]
 SeedOption = Annotated[
     int | None,
     typer.Option("--seed", min=0, metavar="N", help="Repeats every random choice."),

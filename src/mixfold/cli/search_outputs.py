@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,6 +12,8 @@ import typer
 
 from mixfold.cli.tables import FORMATS, check_not_input, check_output
 
+# writes something of a search to a path
+Writer = Callable[[Any, Path], None]
 _PICTURES = (".png", ".pdf", ".svg")
 _PAGES = (".html", ".htm")
 
@@ -40,10 +43,16 @@ class SearchOutputs:
         """Everything that is wanted, of a search of rows ``X`` with weights."""
         from mixfold.cli.choice import draw_search, write_table
 
+        self.write_by(search, draw_search, write_table, X, weight, quiet)
+
+    def write_by(
+        self, search: Any, draw: Writer, tabulate: Writer, X: Any, weight: Any, quiet: bool
+    ) -> None:
+        """The same with the functions that draw the picture and write the table."""
         for path, write in (
             (self.out, search.save),
-            (self.plot, partial(draw_search, search)),
-            (self.table, partial(write_table, search)),
+            (self.plot, partial(draw, search)),
+            (self.table, partial(tabulate, search)),
             (self.page, partial(self._report, search, X, weight)),
         ):
             if path is not None:

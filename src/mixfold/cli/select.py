@@ -13,7 +13,14 @@ from mixfold.cli.cluster import cluster_for, use_threads
 from mixfold.cli.corpus import check_words
 from mixfold.cli.data import open_columns
 from mixfold.cli.families import FamilyOption, family_parameter
-from mixfold.cli.options import ColumnsOption, DataArgument, QuietOption, SeedOption, split_columns
+from mixfold.cli.options import (
+    ColumnsOption,
+    DataArgument,
+    QuietOption,
+    SeedOption,
+    WeightsOption,
+    split_columns,
+)
 from mixfold.cli.search_outputs import SearchOutputs
 from mixfold.cli.values import parse_numbers
 from mixfold.cli.widths import check_width
@@ -114,14 +121,7 @@ def select(
         typer.Option("--report", help="A page about the search and its best model: an .html file."),
     ] = None,
     columns: ColumnsOption = None,
-    weights: Annotated[
-        str | None,
-        typer.Option(
-            "--weights",
-            metavar="COLUMN",
-            help="A column that says how often each row counts; it is not fitted.",
-        ),
-    ] = None,
+    weights: WeightsOption = None,
     n_effective: Annotated[
         float | None,
         typer.Option(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
 import typer
+
+from mixfold.catalogue import Entry
 
 _HINT = "--set"
 _WORDS = {"true": True, "false": False, "none": None}
@@ -77,3 +79,19 @@ def _unknown(name: str, known: tuple[str, ...]) -> str:
     close = get_close_matches(name, known, n=1)
     guess = f" Did you mean {close[0]!r}?" if close else ""
     return f"the model has no parameter {name!r}.{guess} Its parameters: {', '.join(known)}."
+
+
+def collect_settings(
+    entry: Entry, words: list[str], short: Mapping[str, tuple[str, Any]]
+) -> dict[str, Any]:
+    """Constructor arguments; the short options and ``--set`` may not contradict each other."""
+    parameters = parse_settings(words, entry.parameters())
+    for option, (name, value) in short.items():
+        if value is None:
+            continue
+        if name in parameters:
+            raise typer.BadParameter(
+                f"{name!r} is also given with {option}; keep one.", param_hint="--set"
+            )
+        parameters[name] = value
+    return parameters

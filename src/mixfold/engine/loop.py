@@ -23,7 +23,7 @@ from mixfold.engine.sources import open_source
 from mixfold.engine.state import Climb, Rules, Task, add_events, begin_next_stage, resume_climb
 
 # Candidate starts race on the pilot: so many steps, after which so many go on
-RACE = ((5, 6), (8, 3), (16, 3))
+RACE = ((4, 6), (8, 3), (12, 2))
 # passes of a start whatever max_iter is
 FEWEST = 8
 # Climbs whose objectives differ by less, per unit of weight, have met; so many of them, above all
@@ -32,8 +32,9 @@ SAME, DECIDED = 1e-7, 3
 # what the best one may have there before it meets all rows, or if it has met them already; how many
 # are tried if it has spikes
 PILOT_STEPS, WHOLE_STEPS, SETTLED = 40, 200, 8
-# how often its components are rearranged, the steps of a trial, and what it has to gain per weight
-REARRANGED, TRIAL_STEPS, BETTER = 3, 16, 1e-4
+# how often its components are rearranged, the race of the results, and what one of them has to gain
+# per weight
+REARRANGED, TRIALS, BETTER = 3, ((4, 2), (12, 1)), 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,19 +238,21 @@ def choose_start(task: Task, plan: Plan, rules: Rules, restart: int) -> Climb:
         Climb(task.model.initialise(task.pilot, rng, attempt))
         for attempt in range(first, first + plan.n_candidates)
     ]
-    chosen = _settle(small, _race(small, climbs, rules), rules)
+    chosen = _settle(small, _race(small, climbs, rules, RACE), rules)
     chosen = _rearrange(small, chosen, rules, rng)
     # what was dropped on the way stays dropped; floors and falls will show again
     dropped = tuple(e for e in chosen.events if e.kind == "drop")
     return Climb(chosen.best, events=dropped, length=chosen.length)
 
 
-def _race(task: Task, climbs: list[Climb], rules: Rules) -> list[Climb]:
+def _race(
+    task: Task, climbs: list[Climb], rules: Rules, rounds: tuple[tuple[int, int], ...]
+) -> list[Climb]:
     """Several climbs, best first: all make a few steps, the best of them some more, and so on.
 
     Those that were left behind come after the others."""
     behind: list[Climb] = []
-    for passes, survivors in RACE:
+    for passes, survivors in rounds:
         climbs = [_follow(task, c, rules, passes) for c in climbs]
         groups = _group_equal(climbs)
         best = [group[0] for group in groups]
@@ -307,14 +310,13 @@ def _rearrange(task: Task, chosen: Climb, rules: Rules, rng: np.random.Generator
     if propose is None or task.pilot is None:
         return chosen
     for _ in range(REARRANGED):
-        trials = (
-            _follow(task, Climb(params), rules, TRIAL_STEPS)
-            for params in propose(chosen.best, task.pilot, rng)
-        )
-        better = next((t for t in trials if _is_better(t, chosen)), None)
-        if better is None:
+        trials = [Climb(params) for params in propose(chosen.best, task.pilot, rng)]
+        if not trials:
             break
-        chosen = _settle(task, [better], rules)
+        ranked = _race(task, trials, rules, TRIALS)
+        if not _is_better(ranked[0], chosen):
+            break
+        chosen = _settle(task, ranked[:1], rules)
     return chosen
 
 

@@ -16,9 +16,13 @@ A narrow component on the flank of a wide one has no dip, and rows of one are ha
 rows of the other. So components also stay apart if the rows prove, at the same level, that they
 share fewer rows than the two halves of a flat density would, each taken as a Gaussian.
 
-If nothing is proven anywhere, the rows do not tell pieces of one group from groups that overlap. It
-is one cluster if valleys hold more rows than Gaussians explain; else components stay what they are,
-apart from those that share so many rows that even two Gaussians would have a single peak.
+If nothing is proven anywhere, the rows do not tell pieces of one group from groups that overlap.
+Then the two explanations are weighed: by the one, the share of the rows of two windows that lie in
+the valley is that of two Gaussians; by the other, the density has no dip and it is a half. If the
+rows of all pairs are likelier by the second, or no two Gaussians would have a valley between them,
+it is one cluster; else components stay what they are, apart from those that share so many rows that
+even two Gaussians would have a single peak. Neither explanation is preferred, so that both errors
+are possible, and both become rare as rows become many.
 
 Where the pass lies, and which windows are compared, comes from the fitted mixture: the pass of two
 components is the lowest point of their ridgeline (Ray and Lindsay, The topography of multivariate
@@ -54,8 +58,6 @@ FLAT = 0.5 * float(erfc(np.sqrt(1.5)))
 # share of the rows of a Gaussian that is nearer to another one, two standard deviations away: if it
 # is more, the two have a single peak
 ONE_PEAK = float(ndtr(-1.0))
-# standard errors by which more rows in valleys than Gaussians explain speak of another shape
-_SHAPE = 1.645
 # up to so many components every pair is looked at, beyond those that overlap most
 _ALL_PAIRS, _NEAREST = 60, 12
 # a dip of mixture and rows that is as deep as this, and that the rows do not prove, is worth a word
@@ -370,20 +372,23 @@ def prove_by_density(land: Landscape, overlap: Array, alpha: float) -> ProvenClu
             doubts.append(Doubt(at.i, at.j, tests[0]))
         joined.join(a, b)
     labels = joined.labels()
-    if len(np.unique(labels[used])) == 1 and not _has_another_shape(looked_at):
+    if len(np.unique(labels[used])) == 1 and weigh_gaussians(looked_at) > 0:
         overlapping = _join_single_peaks(K, overlap)
         if len(np.unique(overlapping[used])) > 1:
             return ProvenClusters(overlapping, [], proven=False)
     return ProvenClusters(labels, doubts)
 
 
-def _has_another_shape(looked_at: list[Counts]) -> bool:
-    """Whether valleys hold more rows than Gaussians explain: then these are pieces of one group."""
-    some = [c for c in looked_at if c.expected > 0]
-    total = np.array([c.n_peak + c.n_valley for c in some])
-    share = np.array([c.expected for c in some])
-    more = sum(c.n_valley for c in some) - float(total @ share)
-    return bool(more > _SHAPE * np.sqrt(total @ (share * (1 - share)))) if some else False
+def weigh_gaussians(looked_at: list[Counts]) -> float:
+    """Log-likelihood of the rows in windows if components are Gaussians, less that of no dip.
+
+    Without a dip each row is in the valley with probability a half, or more; windows of components
+    whose sum has one peak say nothing.
+    """
+    some = [c for c in looked_at if 0 < c.expected < 1]
+    return sum(
+        c.n_valley * np.log(2 * c.expected) + c.n_peak * np.log(2 * (1 - c.expected)) for c in some
+    )
 
 
 def _join_single_peaks(K: int, overlap: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Starts made of a fit with two components merged and one split."""
+"""Starts made of a fit with two components merged and one split, or one made wide."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.sources import open_source
 from mixfold.families import GAUSSIAN
 from mixfold.models.mixtures.mixture import Mixture
-from mixfold.models.mixtures.rearrangements import PROPOSALS, _plan
+from mixfold.models.mixtures.rearrangements import PROPOSALS, WIDENINGS, _plan
 
 CENTRES = np.array([[0.0, 0], [10, 0], [0, 10]])
 
@@ -76,7 +76,7 @@ def test_missing_entries_and_one_component() -> None:
     model = Mixture(3, GAUSSIAN["full"]())
     params = model.initialise(_pilot(X), np.random.default_rng(0), 0)
     made = list(model.rearrangements(params, _pilot(X), np.random.default_rng(0)))
-    assert len(made) <= PROPOSALS
+    assert len(made) <= PROPOSALS + WIDENINGS
     assert all(np.isfinite(one.components.means).all() for one in made)
     one = Mixture(1, GAUSSIAN["full"]())
     params = one.initialise(_pilot(X), np.random.default_rng(0), 0)
@@ -87,3 +87,31 @@ def test_clusters_that_are_apart_are_left_alone() -> None:
     X = _rows()
     resp = np.repeat(np.eye(3), 60, axis=0)
     assert not _plan((X - X.mean(0)) / X.std(0), np.ones(len(X)), resp, np.random.default_rng(0))
+
+
+def test_a_component_is_given_to_the_rows_between_the_others() -> None:
+    rng = np.random.default_rng(3)
+    ends = [((0, 0), (1, 2)), ((1, 2), (2, 0)), ((3, 0), (4, 2))]
+    legs = [np.add(a, rng.random((60, 1)) * np.subtract(b, a)) for a, b in ends]
+    noise = rng.uniform([-0.5, -0.5], [4.5, 2.5], size=(40, 2))
+    X = np.concatenate([*(leg + 0.05 * rng.normal(size=leg.shape) for leg in legs), noise])
+    model = Mixture(4, GAUSSIAN["full"]())
+    params = model.initialise(_pilot(X), np.random.default_rng(0), 0)
+    made = list(model.rearrangements(params, _pilot(X), np.random.default_rng(0)))
+    frame = params.components.frame
+    U = model.family.view(frame, X)
+    spread = np.linalg.slogdet(np.cov(U.T, bias=True))[1]
+    volumes = [np.linalg.slogdet(model.family.covariances(one.components))[1] for one in made]
+    scale = 2 * np.log(frame.scale).sum()
+    wide = [np.isclose(volume - scale, spread, atol=1e-6).any() for volume in volumes]
+    assert 1 <= sum(wide) <= WIDENINGS
+
+
+def test_an_arc_of_a_ring_is_proposed_as_a_component() -> None:
+    rng = np.random.default_rng(4)
+    turn = rng.uniform(0, 2 * np.pi, 400)
+    X = np.column_stack([np.cos(turn), np.sin(turn)]) + 0.05 * rng.normal(size=(400, 2))
+    resp = np.column_stack([X[:, 0] > 0, X[:, 0] <= 0]).astype(float)
+    moves = _plan(X, np.ones(len(X)), resp, np.random.default_rng(0))
+    shares = [move.sum(axis=0).min() / len(X) for move in moves if set(np.unique(move)) == {0, 1}]
+    assert min(shares) < 0.3

@@ -115,16 +115,16 @@ def fit_all(
 ) -> list[Fitted]:
     """Every setting fitted to all rows, in order; with ``split`` also from smaller mixtures."""
     fits: list[Fitted] = []
-    for fit in worker.run(_fit_setting, ((setting, rows, worker) for setting in found)):
+    for fit in worker.run(fit_setting, ((setting, rows, worker) for setting in found)):
         fits.append(fit)
-        worker.say(f"fit {len(fits)} of {len(found)}: {_describe(fit)}")
-    _raise_if_none(fits)
+        worker.say(f"fit {len(fits)} of {len(found)}: {describe_fit(fit)}")
+    raise_if_none(fits)
     if split:
         fits = _grow_groups(fits, rows, worker)
-    return list(worker.run(_measure, ((fit, rows, n_effective) for fit in fits)))
+    return list(worker.run(measure, ((fit, rows, n_effective) for fit in fits)))
 
 
-def _fit_setting(setting: Setting, rows: Rows, worker: Worker) -> Fitted:
+def fit_setting(setting: Setting, rows: Rows, worker: Worker) -> Fitted:
     """One fit; a failure is kept, for the table."""
     began = time.perf_counter()
     try:
@@ -143,7 +143,7 @@ def _fit_rows(estimator: Any, rows: Rows) -> Any:
     return model
 
 
-def _raise_if_none(fits: list[Fitted]) -> None:
+def raise_if_none(fits: list[Fitted]) -> None:
     """A search in which nothing could be fitted is an error, that of its first setting."""
     first = fits[0].error
     if first is None or any(fit.model is not None for fit in fits):
@@ -155,7 +155,7 @@ def _raise_if_none(fits: list[Fitted]) -> None:
     raise first
 
 
-def _describe(fit: Fitted) -> str:
+def describe_fit(fit: Fitted) -> str:
     """A line about a fit, for ``verbose``."""
     params = ", ".join(f"{k}={v}" for k, v in fit.setting.params.items())
     failed = f", failed: {fit.error}" if fit.error else ""
@@ -175,7 +175,7 @@ def _grow_groups(fits: list[Fitted], rows: Rows, worker: Worker) -> list[Fitted]
         out += group
         for fit in group:
             if fit.start == "split":
-                worker.say(f"a better fit, from one with fewer components: {_describe(fit)}")
+                worker.say(f"a better fit, from one with fewer components: {describe_fit(fit)}")
     return out
 
 
@@ -185,27 +185,33 @@ def _grow_group(fits: list[Fitted], rows: Rows, worker: Worker) -> list[Fitted]:
     small: Fitted | None = None
     for fit in fits:
         if small is not None and fit.model is not None and can_split(fit.setting.estimator):
-            fit = _grow_one(fit, small, rows, worker)
+            fit = better_fit(fit, fit_split(fit.setting, small, rows, worker))
         small = fit if fit.sound else small
         out.append(fit)
     return out
 
 
-def _grow_one(fit: Fitted, small: Fitted, rows: Rows, worker: Worker) -> Fitted:
-    """A fit, or a better one that starts from a smaller mixture."""
+def fit_split(setting: Setting, small: Fitted, rows: Rows, worker: Worker) -> Fitted:
+    """A fit that starts from a smaller mixture alone; without a model if that gives no start."""
     began = time.perf_counter()
     try:
         floor = small.model.lower_bound_
-        model = fit_from(worker.ready(fit.setting.estimator), small.model, rows, floor)
-    except ValueError:  # a start that cannot be prescribed: a matrix that is singular in float32
-        return fit
-    seconds = fit.seconds + time.perf_counter() - began
-    if not better(model, fit.model):
-        return replace(fit, seconds=seconds)
+        model = fit_from(worker.ready(setting.estimator), small.model, rows, floor)
+    except ValueError as failure:  # a matrix that is singular in float32 cannot be prescribed
+        return Fitted(setting, None, time.perf_counter() - began, "split", failure)
     # the start is ours, not a setting of the user's
-    own = fit.setting.estimator.get_params(deep=False)
+    own = setting.estimator.get_params(deep=False)
     model.set_params(**{name: own[name] for name in (*PRESCRIBED, "n_jobs", "verbose")})
-    return replace(fit, model=model, seconds=seconds, start="split")
+    return Fitted(setting, model, time.perf_counter() - began, "split")
+
+
+def better_fit(one: Fitted, other: Fitted) -> Fitted:
+    """The better of two fits of a setting, the first of equals, with the time that both took."""
+    if one.model is None:
+        chosen = one if other.model is None else other
+    else:
+        chosen = other if other.model is not None and better(other.model, one.model) else one
+    return replace(chosen, seconds=one.seconds + other.seconds)
 
 
 def fit_from(estimator: Any, small: Any, rows: Rows, floor: float) -> Any:
@@ -238,7 +244,7 @@ def better(model: Any, than: Any) -> bool:
 # ------------------------------------------------ the numbers by which fits are compared
 
 
-def _measure(fit: Fitted, rows: Rows, n_effective: float | None) -> Fitted:
+def measure(fit: Fitted, rows: Rows, n_effective: float | None) -> Fitted:
     """With the numbers by which it is compared, which may cost a pass over the rows."""
     if fit.model is None:
         return fit
@@ -326,7 +332,7 @@ def hold_out(
     for fit in fits:
         if fit.model is not None:
             fit = _add_scores(fit, [next(scores) for _ in divided])
-            worker.say(f"held-out log-density per row {fit.held_out[0]:.6g}: {_describe(fit)}")
+            worker.say(f"held-out log-density per row {fit.held_out[0]:.6g}: {describe_fit(fit)}")
         out.append(fit)
     return out
 

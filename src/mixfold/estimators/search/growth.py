@@ -1,34 +1,133 @@
-"""Fits of more and more components, until more of them are no better for a while."""
+"""Fits of more and more components, until more of them are no better for a while.
+
+Where a mixture can be started from a smaller one, sizes are first grown: each from the one before,
+a component split in two, which costs a fifth of a fit with starts of its own. These are then made
+where they may decide: at the best size and at those beside it that are near, of each kind that is
+near the best one.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 
 from mixfold.estimators.mixtures.splitting import can_split
 from mixfold.estimators.search.candidates import Setting
 from mixfold.estimators.search.fits import (
     Fitted,
     Worker,
-    _describe,
-    _fit_setting,
-    _grow_one,
-    _measure,
-    _raise_if_none,
+    better_fit,
+    describe_fit,
+    fit_setting,
+    fit_split,
+    measure,
+    raise_if_none,
 )
 from mixfold.estimators.search.results import CRITERIA
 from mixfold.estimators.search.rows import Rows
 
 
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """When a search ends, and by which numbers fits are compared."""
+
+    criterion: str
+    patience: int
+    split: bool
+    n_effective: float | None
+    allow_degenerate: bool
+
+    def loss(self, fit: Fitted) -> float:
+        """The criterion, the lower the better; infinite for a fit that cannot win."""
+        column, sign = CRITERIA[self.criterion]
+        if fit.model is None or not (fit.sound or self.allow_degenerate):
+            return math.inf
+        value = sign * fit.facts[column]
+        return value if math.isfinite(value) else math.inf
+
+
+@dataclass
+class _Kind:
+    """The fits of a kind so far, from few components to many, and which had starts of their own."""
+
+    settings: list[Setting]
+    rows: Rows
+    worker: Worker
+    growth: Growth
+    fits: list[Fitted] = field(default_factory=list)
+    own: set[int] = field(default_factory=set)
+
+    def losses(self) -> list[float]:
+        return [self.growth.loss(fit) for fit in self.fits]
+
+    def best(self) -> int:
+        """The best fit, the smallest of equals."""
+        losses = self.losses()
+        return losses.index(min(losses))
+
+    def cost(self) -> float:
+        """What the parameters of a component cost by BIC, at the best size; a fit that is behind by
+        more would not be made up for by better starts."""
+        fit = self.fits[self.best()]
+        cost = (fit.facts["bic"] + 2 * fit.facts["log_likelihood"]) / fit.setting.n_components
+        return cost if math.isfinite(cost) else math.inf
+
+    def grow(self) -> None:
+        """Fit larger sizes until the last ones were no better than the best before them."""
+        while len(self.fits) < len(self.settings) and not self._has_ended():
+            at = len(self.fits)
+            fit = self._grow_from_smaller(at)
+            # a split may end in a spike where other starts do not
+            if fit is None or not fit.sound:
+                own = self._fit_own(at)
+                fit = own if fit is None else better_fit(own, fit)
+            self._keep(at, fit)
+
+    def _has_ended(self) -> bool:
+        losses = self.losses()
+        if not losses or not math.isfinite(min(losses)):
+            return False
+        return len(losses) - 1 - losses.index(min(losses)) >= self.growth.patience
+
+    def settle(self) -> bool:
+        """Give the best size, and those beside it that are near, starts of their own; whether any
+        had none."""
+        best, losses = self.best(), self.losses()
+        near = (i for i in (best, best - 1, best + 1) if 0 <= i < len(losses))
+        missing = [i for i in near if i not in self.own and losses[i] - self.cost() <= losses[best]]
+        for i in missing:
+            fit = better_fit(self._fit_own(i), self.fits[i])
+            self._keep(i, fit)
+            if fit.start == "own":
+                self._grow_again(i + 1)
+        return bool(missing)
+
+    def _grow_again(self, i: int) -> None:
+        """A size that may have become better with the one before it."""
+        if not 0 < i < len(self.fits):
+            return
+        fit = self._grow_from_smaller(i)
+        if fit is not None:
+            self._keep(i, better_fit(self.fits[i], fit))
+
+    def _grow_from_smaller(self, i: int) -> Fitted | None:
+        small = next((fit for fit in reversed(self.fits[:i]) if fit.sound), None)
+        if small is None or not self.growth.split or not can_split(self.settings[i].estimator):
+            return None
+        return fit_split(self.settings[i], small, self.rows, self.worker)
+
+    def _fit_own(self, i: int) -> Fitted:
+        self.own.add(i)
+        return fit_setting(self.settings[i], self.rows, self.worker)
+
+    def _keep(self, i: int, fit: Fitted) -> None:
+        fit = measure(fit, self.rows, self.growth.n_effective)
+        self.fits[i : i + 1] = [fit]
+        self.worker.say(f"fit: {describe_fit(fit)}")
+
+
 def fit_until_worse(
-    found: list[Setting],
-    rows: Rows,
-    worker: Worker,
-    *,
-    criterion: str,
-    patience: int,
-    split: bool,
-    n_effective: float | None,
-    allow_degenerate: bool,
+    found: list[Setting], rows: Rows, worker: Worker, growth: Growth
 ) -> list[Fitted]:
     """The fits of each kind, from few components to many.
 
@@ -38,39 +137,22 @@ def fit_until_worse(
     groups: dict[int, list[Setting]] = {}
     for setting in found:
         groups.setdefault(setting.group, []).append(setting)
-
-    def grow(group: list[Setting]) -> list[Fitted]:
-        fits: list[Fitted] = []
-        small: Fitted | None = None
-        best, since = math.inf, 0
-        for setting in group:
-            fit = _fit_setting(setting, rows, worker)
-            if (
-                split
-                and small is not None
-                and fit.model is not None
-                and can_split(setting.estimator)
-            ):
-                fit = _grow_one(fit, small, rows, worker)
-            fit = _measure(fit, rows, n_effective)
-            fits.append(fit)
-            worker.say(f"fit: {_describe(fit)}")
-            small = fit if fit.sound else small
-            loss = _loss(fit, criterion, allow_degenerate)
-            best, since = (loss, 0) if loss < best else (best, since + 1)
-            if since >= patience and math.isfinite(best):
-                break
-        return fits
-
-    fits = [fit for group in worker.run(grow, ((g,) for g in groups.values())) for fit in group]
-    _raise_if_none(fits)
+    kinds = [_Kind(group, rows, worker, growth) for group in groups.values()]
+    for _ in worker.run(_Kind.grow, ((kind,) for kind in kinds)):
+        pass
+    for _ in worker.run(_settle, ((kind,) for kind in _near_best(kinds))):
+        pass
+    fits = [fit for kind in kinds for fit in kind.fits]
+    raise_if_none(fits)
     return fits
 
 
-def _loss(fit: Fitted, criterion: str, allow_degenerate: bool) -> float:
-    """The criterion, the lower the better; infinite for a fit that cannot win."""
-    column, sign = CRITERIA[criterion]
-    if fit.model is None or not (fit.sound or allow_degenerate):
-        return math.inf
-    value = sign * fit.facts[column]
-    return value if math.isfinite(value) else math.inf
+def _settle(kind: _Kind) -> None:
+    while kind.settle():
+        kind.grow()
+
+
+def _near_best(kinds: list[_Kind]) -> list[_Kind]:
+    """The best kind, and those that are behind it by less than a component costs."""
+    leading = min(min(kind.losses()) for kind in kinds)
+    return [kind for kind in kinds if min(kind.losses()) - kind.cost() <= leading]

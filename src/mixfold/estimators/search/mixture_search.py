@@ -30,7 +30,7 @@ from mixfold.estimators.search.candidates import (
     sizes_of,
 )
 from mixfold.estimators.search.fits import Fitted, Worker, fit_all, hold_out
-from mixfold.estimators.search.growth import fit_until_worse
+from mixfold.estimators.search.growth import Growth, fit_until_worse
 from mixfold.estimators.search.notes import (
     describe_caveats,
     describe_compared_columns,
@@ -273,16 +273,14 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         """All settings, or those up to where more components are no better."""
         if self.patience is None:
             return fit_all(found, rows, worker, self.split_starts, self.n_effective)
-        return fit_until_worse(
-            found,
-            rows,
-            worker,
-            criterion=self.criterion,
-            patience=int(self.patience),
-            split=self.split_starts,
-            n_effective=self.n_effective,
-            allow_degenerate=self.allow_degenerate,
+        growth = Growth(
+            self.criterion,
+            int(self.patience),
+            bool(self.split_starts),
+            self.n_effective,
+            bool(self.allow_degenerate),
         )
+        return fit_until_worse(found, rows, worker, growth)
 
     def _check_test(self, found: list[Setting], labels: Any) -> None:
         """What cannot be tested is told before the fits, not after them."""

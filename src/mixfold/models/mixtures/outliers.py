@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -30,8 +31,19 @@ _ENTRIES = 2**20
 BulkRule = Callable[[Array, Array], Frame]
 
 
+# what was found of the last rule for a pilot: it is asked in every pass of every start
+_KNOWN: WeakKeyDictionary[Pilot, tuple[BulkRule, Frame | None]] = WeakKeyDictionary()
+
+
 def bulk_of_rows(rule: BulkRule, pilot: Pilot) -> Frame | None:
     """Where most rows are, if any row of the whole table is far away from them."""
+    known = _KNOWN.get(pilot)
+    if known is None or known[0] != rule:
+        known = _KNOWN[pilot] = (rule, _look_at_bulk(rule, pilot))
+    return known[1]
+
+
+def _look_at_bulk(rule: BulkRule, pilot: Pilot) -> Frame | None:
     block = pilot.block
     step = max(1, block.X.shape[0] * block.X.shape[1] // _ENTRIES)
     # no fewer rows than tell a spread, however wide they are

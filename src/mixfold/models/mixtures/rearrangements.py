@@ -1,4 +1,5 @@
-"""Starts made of a fit with as many components: two of them merged, another one split.
+"""Starts made of a fit with as many components: two of them merged and another one split, or one
+made as wide as all rows.
 
 Which ones is judged by Gaussians in the coordinates of the starts, whatever the family: a split
 gains what two Gaussians describe its rows better than one, a merger loses as much. Whether the
@@ -23,8 +24,13 @@ if TYPE_CHECKING:
 
 # proposals of a round
 PROPOSALS = 6
-# a loss per unit of weight, by the Gaussians, beyond which a proposal is not tried
-HOPELESS = 0.2
+# losses per unit of weight, by the Gaussians, beyond which a proposal is not tried: of a merger and
+# a split, and of a component as wide as all rows
+HOPELESS, TOO_WIDE = 0.2, 0.8
+# components that are made as wide as all rows
+WIDENINGS = 3
+# clusters within a component that are tried as the one half
+PARTS = 6
 # halves that hold more of one component than of the other by this share of its rows are those two
 SAME_AGAIN = 0.95
 # rows of a sample that they are planned on
@@ -48,45 +54,65 @@ def rearrangements(
     _, resp = normalise(model.log_joint(model.prepare(params), Block(X, complete=block.complete)))
     frame = params.components.frame
     U = fill_by_cluster(model.family.view(frame, X), resp * weight[:, None])
-    for merged, half, slot, source in _plan(U, weight, resp, rng):
-        keep, lose = merged
-        moved = resp.copy()
-        moved[:, keep] += moved[:, lose]
-        moved[:, lose] = 0.0
-        part = np.where(half, moved[:, source], 0.0)
-        moved[:, slot] += part
-        moved[:, source] -= part
+    for moved in _plan(U, weight, resp, rng):
         yield model._first(frame, Started(X, U, moved * weight[:, None], pilot.total_weight))
 
 
-Proposal = tuple[tuple[int, int], Array, int, int]
-
-
-def _plan(U: Array, weight: Array, resp: Array, rng: np.random.Generator) -> list[Proposal]:
-    """Mergers (kept, emptied), rows that go to the emptied component, it, and whose rows they are;
-    those with the largest gain first."""
-    K = resp.shape[1]
+def _plan(U: Array, weight: Array, resp: Array, rng: np.random.Generator) -> list[Array]:
+    """The responsibilities of what is tried, the largest gain first."""
+    K, total = resp.shape[1], float(weight.sum())
     shares = resp * weight[:, None]
-    costs = np.array([_cost(U, shares[:, k], weight.sum()) for k in range(K)])
+    costs = np.array([_cost(U, shares[:, k], total) for k in range(K)])
     losses = sorted(
-        (_cost(U, shares[:, i] + shares[:, j], weight.sum()) - costs[i] - costs[j], i, j)
+        (_cost(U, shares[:, i] + shares[:, j], total) - costs[i] - costs[j], i, j)
         for i in range(K)
         for j in range(i + 1, K)
     )[: 2 * PROPOSALS]
-    splits = [_split(U, shares[:, k], weight.sum(), costs[k], rng) for k in range(K)]
-    found: list[tuple[float, Proposal]] = []
+    splits = [_splits(U, shares[:, k], total, costs[k], rng) for k in range(K)]
+    found: list[tuple[float, tuple[int, int, Array, int]]] = []
     for loss, i, j in losses:
         keep, lose = (i, j) if shares[:, i].sum() >= shares[:, j].sum() else (j, i)
         for k in range(K):
             if k not in (i, j):
-                found.append((splits[k][0] - loss, ((keep, lose), splits[k][1], lose, k)))
+                found += [(gain - loss, (keep, lose, half, k)) for gain, half in splits[k]]
         both = shares[:, i] + shares[:, j]
-        gain, half = _split(U, both, weight.sum(), loss + costs[i] + costs[j], rng)
-        if not _divides(half, shares[:, i], shares[:, j]):
-            found.append((gain - loss, ((keep, lose), half, lose, keep)))
+        for gain, half in _splits(U, both, total, loss + costs[i] + costs[j], rng):
+            if not _divides(half, shares[:, i], shares[:, j]):
+                found.append((gain - loss, (keep, lose, half, keep)))
     found.sort(key=lambda pair: -pair[0])
-    least = -HOPELESS * weight.sum()
-    return [proposal for gain, proposal in found[:PROPOSALS] if gain > least]
+    least = -HOPELESS * total
+    moves = [_move(resp, *move) for gain, move in found[:PROPOSALS] if gain > least]
+    return moves + _widenings(U, weight, resp, costs)
+
+
+def _move(resp: Array, keep: int, lose: int, half: Array, source: int) -> Array:
+    """One component takes the rows of another, which is given half of those of a third."""
+    moved = resp.copy()
+    moved[:, keep] += moved[:, lose]
+    moved[:, lose] = 0.0
+    part = np.where(half, moved[:, source], 0.0)
+    moved[:, lose] += part
+    moved[:, source] -= part
+    return moved
+
+
+def _widenings(U: Array, weight: Array, resp: Array, costs: Array) -> list[Array]:
+    """One component as wide as all rows, for those between the others; these stay as they are.
+
+    The components with the least to lose are tried, judged by what their rows cost then.
+    """
+    K, total = resp.shape[1], float(weight.sum())
+    counts = weight @ resp
+    wide = 0.5 * _log_volume(U, weight / total)
+    losses = counts * (wide - np.log(np.maximum(counts, np.finfo(float).tiny) / total)) - costs
+    moves = []
+    for k in np.argsort(losses, kind="stable")[:WIDENINGS]:
+        if losses[k] > TOO_WIDE * total:
+            break
+        moved = (1 - 1 / K) * resp
+        moved[:, k] = 1 / K
+        moves.append(moved)
+    return moves
 
 
 def _divides(half: Array, one: Array, other: Array) -> bool:
@@ -113,26 +139,25 @@ def _log_volume(U: Array, share: Array) -> float:
     return float(np.linalg.slogdet(covariance + RIDGE * np.eye(len(covariance)))[1])
 
 
-def _split(
+def _splits(
     U: Array, share: Array, total: float, cost: float, rng: np.random.Generator
-) -> tuple[float, Array]:
-    """The gain of the best of some ways to halve the rows of a component, and one of the halves."""
+) -> list[tuple[float, Array]]:
+    """Ways to halve the rows of a component: what each gains, and one of its halves."""
     own = np.flatnonzero(share > 1e-3 * share.max(initial=0.0))
     if len(own) < 4:
-        return -np.inf, np.zeros(len(U), bool)
-    best, half = -np.inf, np.zeros(len(U), bool)
+        return []
+    found = []
     for mask in _halves(U[own], share[own], rng):
-        chosen = np.zeros(len(U), bool)
-        chosen[own[mask]] = True
-        one, other = np.where(chosen, share, 0.0), np.where(chosen, 0.0, share)
-        gain = cost - _cost(U, one, total) - _cost(U, other, total)
-        if gain > best:
-            best, half = gain, chosen
-    return best, half
+        half = np.zeros(len(U), bool)
+        half[own[mask]] = True
+        one, other = np.where(half, share, 0.0), np.where(half, 0.0, share)
+        found.append((cost - _cost(U, one, total) - _cost(U, other, total), half))
+    return found
 
 
 def _halves(U: Array, share: Array, rng: np.random.Generator) -> Iterator[Array]:
-    """Two clusters; the sides of the longest axis; the inner and the outer rows."""
+    """Two clusters; the sides of the longest axis; the inner and the outer rows; a small cluster
+    and the rest, such as an arc of a ring."""
     p = share / share.sum()
     centred = U - p @ U
     deviation = np.sqrt(p @ centred**2 + RIDGE)
@@ -143,3 +168,7 @@ def _halves(U: Array, share: Array, rng: np.random.Generator) -> Iterator[Array]
     yield np.asarray(scaled @ axis > 0)
     distance = (scaled**2).sum(axis=1)
     yield np.asarray(distance > np.median(distance))
+    if len(U) > 4 * PARTS:
+        assigned, _ = lloyd(scaled, share, plus_plus(scaled, share, PARTS, rng, None), 10, None)
+        for part in range(PARTS):
+            yield np.asarray(assigned == part)
