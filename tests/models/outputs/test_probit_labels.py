@@ -18,13 +18,15 @@ from mixfold.engine.loop import Fit, Plan, fit
 from mixfold.engine.sources import open_source
 from mixfold.families.factor import FactorFamily, FactorParams
 from mixfold.families.factor.noise import DiagonalNoise, IsotropicNoise
+from mixfold.families.factor.records import Latents
 from mixfold.math.frame import plain_frame
 from mixfold.models.mixtures.mixture import Mixture
 from mixfold.models.outputs import label_predictions
 from mixfold.models.outputs.gradient_ascent import GradientModel, without_stage
 from mixfold.models.outputs.label_starts import LABEL_STARTS
-from mixfold.models.outputs.labelled import LabelledModel
+from mixfold.models.outputs.labelled import LabelledModel, free_latents
 from mixfold.models.outputs.model import SupervisedParams
+from mixfold.models.outputs.outputs import latent_prior
 from mixfold.models.outputs.probit_labels import ProbitLabels, ProbitParams
 from mixfold.testing import Case, laws
 
@@ -302,6 +304,72 @@ def test_the_expansion_with_a_ridge_is_the_best_covariance_of_the_latents() -> N
         np.eye(3),
         atol=1e-12,
     )
+
+
+def test_what_no_score_sees_is_free_in_each_component() -> None:
+    """After a step the latents have mean 0 and covariance I under the best law for their sums."""
+    rng = np.random.default_rng(0)
+    z, r = rng.normal(size=(2, 50, 3)) @ rng.normal(size=(3, 3)) + 0.3, rng.random((2, 50))
+    sums = Latents(
+        r.sum(axis=1), np.einsum("kn,knd->kd", r, z), np.einsum("kn,knd,kne->kde", r, z, z)
+    )
+    outputs = ProbitParams(rng.normal(size=(1, 1, 3)), np.zeros((1, 1)))
+    means, roots = free_latents(sums, outputs, 0.0)
+    seen = np.einsum("d,kde->ke", outputs.weights[0, 0], roots)
+    np.testing.assert_allclose(seen[0], seen[1], atol=1e-12)
+    np.testing.assert_allclose(*(means @ outputs.weights[0, 0]), atol=1e-12)
+
+    def value(means: Array, roots: Array) -> float:
+        laws = [multivariate_normal(m, R @ R.T) for m, R in zip(means, roots, strict=True)]
+        return float(sum(w @ law.logpdf(rows) for w, law, rows in zip(r, laws, z, strict=True)))
+
+    best = value(means, roots)
+    mean, root = latent_prior(sums, True)
+    assert best > value(np.repeat(mean, 2, axis=0), np.repeat(root, 2, axis=0)) + 1
+    # of all laws under which the scores are alike: turns and moves across them only lose
+    w = outputs.weights[0, 0] / np.linalg.norm(outputs.weights[0, 0])
+    off = np.eye(3) - np.outer(w, w)
+    for _ in range(10):
+        push = 0.05 * rng.normal(size=(2, 3, 3))
+        assert value(means, roots + off @ push @ roots) < best
+        assert value(means + 0.05 * rng.normal(size=(2, 3)) @ off, roots) < best
+
+
+class OneLaw(LabelledModel):
+    """All latents have one law in all components, also those that no score sees."""
+
+    def _latent_prior(self, params: Any, stats: Any) -> tuple[Array, Array]:
+        return latent_prior(stats.components.rows, True)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_little_noise_in_many_columns_does_not_slow_the_steps(n_classes: int) -> None:
+    """Axes that the shared classifier does not see found their lengths at the rate of the noise
+    over the signal: with many columns a fit crept, far below where it could be."""
+    rng = np.random.default_rng(0)
+    n, size = 90, 60
+    z, k = rng.normal(size=(n, 4)), rng.integers(3, size=n)
+    W = rng.normal(size=(3, 4, size))
+    X = np.einsum("nd,ndj->nj", z, W[k]) + 5.0 * rng.normal(size=(3, size))[k]
+    X += 0.01 * rng.normal(size=X.shape)
+    y = np.floor(n_classes * norm.cdf(z[:, 0] + 0.3 * rng.normal(size=n))).astype(np.int64)
+    ends = []
+    for kind in (LabelledModel, OneLaw):
+        labels = ProbitLabels(n_classes, ridge=1e-2)
+        model = kind(3, family(4), labels, LABEL_STARTS["balanced"])
+        case = Case(model, X, y=y)
+        params = case.start()
+        lengths = np.array([0.3, 1.0, 4.0])[:, None, None] * np.array([1.0, 3.0, 0.5, 2.0])
+        loadings = params.components.loadings * lengths
+        params = replace(params, components=replace(params.components, loadings=loadings))
+        values = []
+        for step in range(30):
+            stats = case.stats(params)
+            values.append(model.objective(params, stats))
+            params = case.update(params, stats, step).params
+        assert (np.diff(values) >= -1e-9 * abs(values[-1])).all() or kind is OneLaw
+        ends.append(values[-1])
+    assert ends[0] > ends[1] + 100
 
 
 @pytest.mark.parametrize("K", [1, 2])

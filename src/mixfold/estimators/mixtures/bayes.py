@@ -82,7 +82,8 @@ class BayesEstimator(MixtureEstimator):
         """Iterations of a fit. The first batch of a stream gets few, unless a prior is learned from
         it: for that its components have to be told apart first."""
         few = first_batch and not self.learn_prior
-        return min(self.max_iter, FIRST_BATCH_STEPS) if few else self.max_iter
+        most: int = self.max_iter
+        return min(most, FIRST_BATCH_STEPS) if few else most
 
     # ------------------------------------------------ streams
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array, Context, Update
+from mixfold.families.factor.records import Latents
+from mixfold.math.symmetric import roots_of
 from mixfold.models.mixtures.repair import find_empty_components, repair_empty_components
 from mixfold.models.outputs.model import (
     SupervisedModel,
@@ -16,6 +18,9 @@ from mixfold.models.outputs.model import (
 )
 from mixfold.models.outputs.outputs import latent_prior
 from mixfold.models.outputs.probit_labels import ProbitLabels, ProbitParams
+
+# axes on which the weights of a classifier are smaller than this share are not seen by it
+_UNSEEN = 1e-9
 
 
 @dataclass(frozen=True)
@@ -50,10 +55,11 @@ class LabelledModel(SupervisedModel):
     def _latent_prior(
         self, params: SupervisedParams, stats: SupervisedStats
     ) -> tuple[Array, Array]:
-        latents = stats.components.rows
+        latents, outputs = stats.components.rows, params.outputs
+        if self.labels.tied and self.n_components > 1:
+            return free_latents(latents, outputs, self.labels.ridge)
         mean, root = latent_prior(latents, self.labels.tied)
-        count = latents.count if self.labels.own else latents.count.sum(keepdims=True)
-        return mean, root @ shrinking_root(params.outputs, root, count, self.labels.ridge)
+        return mean, root @ shrinking_root(outputs, root, latents.count, self.labels.ridge)
 
     # ------------------------------------------------ counting
 
@@ -77,6 +83,45 @@ class LabelledModel(SupervisedModel):
             return free + self.labels.n_free(K, d)
         # a turn of the latents must keep the direction of w: d - 1 axes are free, not d
         return free + K * (d - 1) + 2
+
+
+def free_latents(latents: Latents, outputs: ProbitParams, ridge: float) -> tuple[Array, Array]:
+    """Means (K, d) and roots (K, d, d) of the latents of components that share a classifier.
+
+    The axes s that its scores see have one mean and covariance in all components; of the others,
+    t, each component has a regression on s of its own, t | s, k ~ N(c_k + B_k s, T_k). The scores
+    then see the same latents in all of them. Were t shared too, its scale in a component would
+    only be learned at the rate of the noise over the signal, which many columns make tiny.
+    """
+    d = latents.first.shape[1]
+    sizes, axes = np.linalg.svd(outputs.weights[0])[1:]
+    q = int((sizes > _UNSEEN * sizes.max(initial=0.0)).sum())
+    turn = axes.T
+    count, n = latents.count, np.maximum(latents.count, np.finfo(float).tiny)[:, None, None]
+    first, second = latents.first @ turn, turn.T @ latents.second @ turn
+
+    seen = replace(latents, first=first[:, :q], second=second[:, :q, :q])
+    mean, root = latent_prior(seen, shared=True)
+    turned = replace(outputs, weights=outputs.weights @ turn[:, :q])
+    root = root @ shrinking_root(turned, root, count.sum(keepdims=True), ridge)
+
+    known = (count > 0)[:, None, None]
+    # moments of (1, s) and (1, t), of which those of (1, s) with themselves and with t are wanted
+    on_s = np.concatenate([first[:, None, :], second[:, :q]], axis=1) / n
+    ones = np.concatenate([count[:, None], first[:, :q]], axis=1)[:, :, None] / n
+    gram, both = np.concatenate([ones, on_s[:, :, :q]], axis=2), on_s[:, :, q:]
+    coef = np.linalg.solve(np.where(known, gram, np.eye(q + 1)), both)
+    left = second[:, q:, q:] / n - np.swapaxes(both, 1, 2) @ coef
+    rest = roots_of(np.where(known, 0.5 * (left + np.swapaxes(left, 1, 2)), np.eye(d - q)))
+
+    means, roots = np.zeros((len(count), d)), np.zeros((len(count), d, d))
+    across = np.swapaxes(coef[:, 1:], 1, 2)
+    means[:, :q] = mean
+    means[:, q:] = coef[:, 0] + across @ mean[0]
+    roots[:, :q, :q] = root
+    roots[:, q:, :q] = across @ root
+    roots[:, q:, q:] = rest
+    return means @ turn.T, turn @ roots @ turn.T
 
 
 def shrinking_root(outputs: ProbitParams, root: Array, count: Array, ridge: float) -> Array:

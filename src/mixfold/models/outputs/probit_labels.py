@@ -180,6 +180,8 @@ class ProbitLabels:
         return np.asarray(np.sqrt(np.where(known & (left > 0), left, 1.0)))
 
     def transform_latents(self, params: ProbitParams, mean: Array, root: Array) -> ProbitParams:
+        if self.tied:  # the scores see the same latents in all components
+            mean, root = mean[:1], root[:1]
         shift = np.einsum("kcd,kd->kc", params.weights, mean)
         return replace(params, weights=params.weights @ root, biases=params.biases + shift)
 
