@@ -27,7 +27,7 @@ import numpy as np
 from mixfold.contracts import Array
 from mixfold.math.compiled import kernel
 from mixfold.math.topic_clusters import NONE, TINY
-from mixfold.math.topic_sweeps import _copy, _longest, _mass, digamma, log_gamma
+from mixfold.math.topic_sweeps import _copy, _longest, _mass, digamma, log_gamma, trigamma
 
 # tokens that are rounding, above a whole number
 ROUNDING = 1e-9
@@ -131,10 +131,12 @@ def _add_words(x, indices, own, weight, shares, sums):
 
 @kernel
 def _add_tables(tokens, weights, levels, who, score, left, weight, tables):
-    """Add the expected tables of each topic, by weight and share of the cluster.
+    """Add the expected tables of each topic, by weight and share of the cluster; gives the sum of
+    their slopes in ln G.
 
     ``levels`` are psi(1 + G): G (psi(G + f) - psi(G)) = G (psi(G + f) - psi(1 + G)) + 1.
     """
+    slope = 0.0
     for k in range(tokens.size):
         n = tokens[k]
         if n > NO_TOKENS:
@@ -145,8 +147,12 @@ def _add_tables(tokens, weights, levels, who, score, left, weight, tables):
                     count = n
                 else:
                     g = weights[m, k]
-                    count = 1.0 + g * (digamma(g + f) - levels[m, k]) + (n - f) * g / (g + f)
+                    more = g * (digamma(g + f) - levels[m, k])
+                    count = 1.0 + more + (n - f) * g / (g + f)
+                    more += g * g * (trigamma(g + f) - trigamma(1.0 + g))
+                    slope += weight * score[c] * (more + (n - f) * g * f / ((g + f) * (g + f)))
                 tables[m, k] += weight * score[c] * count
+    return slope
 
 
 @kernel
@@ -155,7 +161,7 @@ def own_share_rows(
     level: Array, log_weights: Array, weights: Array, starts: Array, levels: Array,
     tokens: Array, memberships: Array, sums: Array, tables: Array, most: int, tol: float,
     known: bool,
-) -> Array:  # fmt: skip
+) -> tuple[Array, float]:  # fmt: skip
     """Clusters, and tokens by topic, of documents whose shares of topics are their own.
 
     ``tokens`` (n, K) is where the documents begin and end: a document stops when they move by less
@@ -163,8 +169,9 @@ def own_share_rows(
     pass. ``level`` (M,) is E ln of the weights of clusters, ``log_weights`` (M, K) is ln G,
     ``starts`` ln Gamma(1 + G) - ln G, ``levels`` psi(1 + G). Memberships (n, M) are set;
     ``sums`` (D, K), but for a factor word_jk, and ``tables`` (M, K) are added to, by weight.
-    Returns the bound of each document.
+    Returns the bound of each document, and the slope of all tables in ln G.
     """
+    bend = 0.0
     n, K = tokens.shape
     M = len(level)
     shares, slopes = np.empty(K), np.empty(K)
@@ -199,5 +206,5 @@ def own_share_rows(
             memberships[i, who[c]] = score[c]
         if weight[i] > 0 and x.size > 0:
             _add_words(x, where, own, weight[i], shares, sums)
-            _add_tables(t, weights, levels, who, score, left, weight[i], tables)
-    return bounds
+            bend += _add_tables(t, weights, levels, who, score, left, weight[i], tables)
+    return bounds, bend

@@ -277,12 +277,13 @@ class PCP(ClusterMixin, TopicEstimator):
         """The model that the engine fits, with ``n_init`` starts."""
         rng = np.random.default_rng(corpus.seed % 2**63)
         starts = [self._find_start(corpus, rng, deadline) for _ in range(self.n_init)]
-        return self._make_model(tuple(starts), self._choose_concentration() is not None)
+        return self._make_model(tuple(starts))
 
-    def _make_model(self, starts: tuple[PCPParams, ...], own_shares: bool) -> PCPModel:
+    def _make_model(self, starts: tuple[PCPParams, ...]) -> PCPModel:
+        shared = starts[0].concentration is None  # a file of an earlier version knows no other
         return PCPModel(
             starts,
-            OwnShares() if own_shares else INFERENCES[self.inference],
+            INFERENCES[self.inference] if shared else OwnShares(),
             learn_prior=isinstance(self.cluster_topic_prior, str),
             learn_smoothing=isinstance(self.topic_word_prior, str),
             learn_alpha=isinstance(self.alpha, str),
@@ -413,9 +414,8 @@ class PCP(ClusterMixin, TopicEstimator):
     def _learn_batch(self, source: Source, first: bool) -> None:
         """One stochastic step; the parameters come from a fit or an earlier batch."""
         settings = {"decay": self.learning_decay, "delay": self.learning_offset}
-        own_shares = self._params.concentration is not None
         learned = learn_batch(
-            self._make_model((), own_shares).for_batches(float(self.total_samples)),
+            self._make_model((self._params,)).for_batches(float(self.total_samples)),
             self._params,
             Stepwise(**settings) if first else self._schedule,
             source,

@@ -132,7 +132,8 @@ class PCPModel:
         if s is None or not seen.documents > 0:
             return s
         most = largest_concentration(seen)
-        return concentration_step(s, float(seen.centres.sum()), seen.rises, most, context.rate)
+        tables = float(seen.centres.sum())
+        return concentration_step(s, tables, seen.rises, most, context.rate, seen.bend)
 
     def moves(
         self, params: PCPParams, stats: PCPSums, pilot: Pilot, rng: np.random.Generator

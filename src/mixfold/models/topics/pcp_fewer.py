@@ -16,6 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from mixfold.contracts import Array, Block
+from mixfold.models.topics.pcp import LEAST_OF_FEW
 from mixfold.models.topics.pcp_merges import MOST_CLUSTERS, merge_best_pairs
 from mixfold.models.topics.pcp_own_shares import (
     OwnShares,
@@ -64,17 +65,21 @@ def _look(params: PCPParams, counts: Counts) -> PCPSums:
 def _step(
     params: PCPParams, stats: PCPSums, learn_prior: bool, learn_concentration: bool
 ) -> PCPParams:
+    """Empty clusters go, as they do in a fit."""
     prior, s = params.words.prior, params.concentration
     assert s is not None
+    kept = stats.clusters >= min(LEAST_OF_FEW, float(stats.clusters.max()))
     if learn_prior:
-        prior = prior_step_from_counts(prior, stats.centres)
+        prior = prior_step_from_counts(prior, stats.centres[kept])
     if learn_concentration:
         most = largest_concentration(stats)
-        s = concentration_step(s, float(stats.centres.sum()), stats.rises, most, 1.0)
+        tables = float(stats.centres.sum())
+        s = concentration_step(s, tables, stats.rises, most, bend=stats.bend)
     return replace(
         params,
-        centres=prior + stats.centres,
-        weights=params.alpha / params.n_clusters + stats.clusters,
+        centres=prior + stats.centres[kept],
+        weights=params.alpha / params.n_clusters + stats.clusters[kept],
         words=replace(params.words, prior=prior),
+        ids=params.ids[kept],
         concentration=s,
     )

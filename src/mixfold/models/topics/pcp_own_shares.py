@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import gammaln, psi
+from scipy.special import gammaln, polygamma, psi
 
 from mixfold.contracts import Array, RowMemory
 from mixfold.math.document_shares import own_share_rows
@@ -27,18 +27,21 @@ from mixfold.models.topics.records import Counts, TopicParams
 
 # sweeps of a document in a pass, if the last pass is remembered
 AGAIN = 3
+# largest step of ln s
+LONGEST = float(np.log(2.0))
 
 
 @dataclass(frozen=True, slots=True)
 class Documents:
     """What is found of the documents of a block: bounds (n,), memberships (n, M), tokens by topic
-    (n, K), and the sums of words by topic (D, K) and of tables (M, K)."""
+    (n, K), and the sums of words by topic (D, K), of tables (M, K) and of their slopes in ln s."""
 
     bounds: Array
     memberships: Array
     tokens: Array
     words: Array
     tables: Array
+    bend: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +72,10 @@ class OwnShares:
         sums = sums_of_block(found.words, found.tables, clusters, found.bounds, counts)
         s = reading.concentration
         assert s is not None
-        return replace(sums, rises=float(counts.weight @ digamma_rises(counts.lengths, s)))
+        rises = digamma_rises(counts.lengths, s)
+        fall = s * (rises + s * (polygamma(1, s + counts.lengths) - polygamma(1, s)))
+        w = counts.weight
+        return replace(sums, rises=float(w @ rises), bend=found.bend - float(w @ fall))
 
     def infer(
         self, reading: PCPReading, counts: Counts, known: Array | None = None
@@ -87,26 +93,34 @@ class OwnShares:
         weights = np.exp(logs)
         memberships = np.empty((len(tokens), len(logs)))
         words, tables = np.zeros(reading.words.shape), np.zeros(logs.shape)
-        bounds = own_share_rows(
+        bounds, bend = own_share_rows(
             counts.indptr, counts.indices, counts.data, counts.weight, reading.words, s,
             reading.log_weights, logs, weights, gammaln(1 + weights) - logs, psi(1 + weights),
             tokens, memberships, words, tables, self.sweeps if known is None else self.again,
             self.tol, known is not None,
         )  # fmt: skip
         words *= reading.words
-        return Documents(bounds, memberships, tokens, words, tables)
+        return Documents(bounds, memberships, tokens, words, tables, float(bend))
 
 
-def concentration_step(s: float, tables: float, rises: float, most: float, rate: float) -> float:
+def concentration_step(
+    s: float, tables: float, rises: float, most: float, rate: float = 1.0, bend: float = 0.0
+) -> float:
     """A step of s from all tables and sum_n psi(s + L_n) - psi(s), to no more than ``most``.
 
     The tables hold what the bound gains in ln s by the rises of the topics, ``rises`` what it loses
     in s by that of the documents; the first is convex in ln s and the second concave in s, so that
-    both tangents are bounds, and where they balance the bound has risen.
+    both tangents are bounds, and where they balance the bound has risen. Where documents are alike
+    such steps creep: with ``bend``, the second slope of the bound in ln s, if it is negative, the
+    step is Newton's, for given memberships and topics of tokens (of which the best for the new s
+    only lift the bound), and at most a factor of two.
     """
     if rises <= 0:
         return s
-    fresh = s * (tables / (s * rises)) ** rate
+    step = np.log(max(tables, np.finfo(float).tiny) / (s * rises))
+    if bend < 0:
+        step = np.clip((tables - s * rises) / -bend, -LONGEST, LONGEST)
+    fresh = s * float(np.exp(rate * step))
     return s if most < fresh and s < fresh else max(fresh, LEAST)
 
 
@@ -131,5 +145,5 @@ def start_with_own_shares(
         tables = own * (psi(own + by_topic) - psi(own))
         if given is None:
             rises = float(weight @ digamma_rises(lengths, s))
-            s = concentration_step(s, float(weight @ tables.sum(axis=1)), rises, most, 1.0)
+            s = concentration_step(s, float(weight @ tables.sum(axis=1)), rises, most)
     return s, tables

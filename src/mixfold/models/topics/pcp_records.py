@@ -55,7 +55,8 @@ class PCPSums(Stats):
 
     ``bound`` is the part of the bound that documents have; ``documents`` and ``tokens`` are
     weights. Where documents have their own shares, ``centres`` are the tables of each cluster by
-    topic, and ``rises`` sum psi(s + L_n) - psi(s) over documents of L_n tokens.
+    topic, ``rises`` sum psi(s + L_n) - psi(s) over documents of L_n tokens, and ``bend`` is the
+    second slope of the bound in ln s.
     """
 
     words: Array
@@ -65,6 +66,7 @@ class PCPSums(Stats):
     documents: float
     tokens: float
     rises: float = 0.0
+    bend: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
