@@ -126,7 +126,7 @@ def test_the_model_of_the_paper_makes_up_for_what_varies_by_clusters():
 
 
 def test_alpha_is_learned():
-    X, labels = varied(1)
+    X, _ = varied(1)
     model = PCP(4, 12, alpha="learn", random_state=0).fit(X)
     assert model.n_clusters_ == 4 and 0.1 < model.alpha_ < 10
     assert model.alpha_ != 1.0
@@ -290,9 +290,10 @@ def test_blocks_do_not_matter(inference):
 @unfinished
 def test_blocks_do_not_matter_to_many_clusters():
     X, _ = corpus(250, 10)
-    wanted = PCP(3, "documents", random_state=0, max_iter=12).fit(X)
+    options = {"document_concentration": None, "random_state": 0, "max_iter": 12}
+    wanted = PCP(3, "documents", **options).fit(X)
     assert wanted.n_clusters_ < 250
-    same(PCP(3, "documents", random_state=0, max_iter=12).fit(Cut(X, [3, 100, 101])), wanted, 1e-5)
+    same(PCP(3, "documents", **options).fit(Cut(X, [3, 100, 101])), wanted, 1e-5)
 
 
 @unfinished

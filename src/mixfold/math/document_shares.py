@@ -185,9 +185,7 @@ def own_share_rows(
         inside, left = 0.0, M
         for c in range(M):
             who[c] = c
-        log_sum, left = _score(
-            t, length, level, s, log_weights, weights, starts, who, M, score
-        )
+        log_sum, left = _score(t, length, level, s, log_weights, weights, starts, who, M, score)
         for sweep in range(most if x.size > 0 else 0):
             _expected_slopes(t, log_weights, weights, who, score, left, slopes)
             moved, inside = _share_tokens(x, own, slopes, shares, t)

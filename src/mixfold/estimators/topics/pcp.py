@@ -181,7 +181,9 @@ class PCP(ClusterMixin, TopicEstimator):
         "n_clusters": (rule.integer(1), rule.one_of(["documents"])),
         "alpha": (rule.one_of(["learn"]), rule.number(0, open_end=True)),
         "document_concentration": (
-            rule.one_of(["auto", "learn"]), rule.number(0, open_end=True), rule.nothing(),
+            rule.one_of(["auto", "learn"]),
+            rule.number(0, open_end=True),
+            rule.nothing(),
         ),
         "cluster_topic_prior": (rule.one_of(["learn"]), rule.number(0, open_end=True)),
         "topic_word_prior": (rule.one_of(["learn"]), rule.number(0, open_end=True)),

@@ -77,9 +77,7 @@ class OwnShares:
         w = counts.weight
         return replace(sums, rises=float(w @ rises), bend=found.bend - float(w @ fall))
 
-    def infer(
-        self, reading: PCPReading, counts: Counts, known: Array | None = None
-    ) -> Documents:
+    def infer(self, reading: PCPReading, counts: Counts, known: Array | None = None) -> Documents:
         """``known`` are tokens by topic of an earlier pass. Without them a document begins with
         those of LDA, by the shares that all clusters together expect."""
         s = reading.concentration

@@ -114,15 +114,6 @@ def expected_reading(params: PCPParams) -> PCPReading:
     )  # fmt: skip
 
 
-def plug_in_reading(params: PCPParams) -> PCPReading:
-    """Posterior means in place of expectations of logarithms: for predictions."""
-    shares = params.centres / params.centres.sum(axis=1, keepdims=True)
-    topics = params.words.topics / params.words.topics.sum(axis=1, keepdims=True)
-    weights = np.log(params.weights / params.weights.sum())
-    words = np.ascontiguousarray(topics.T)
-    return PCPReading(np.log(shares), shares, words, weights, params.ids)
-
-
 def log_weights(params: PCPParams) -> Array:
     """E ln pi of the clusters that are left; those that were dropped have their prior."""
     lost = (params.n_clusters - len(params.weights)) * params.alpha / params.n_clusters
