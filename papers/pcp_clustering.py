@@ -202,7 +202,8 @@ NOTES = (
     "Case study (picture): the source has four dominant clusters of the 20 that it began with, at "
     "random. Its model, in which all documents of a cluster have the same shares of topics, keeps "
     "all 20 here. Where documents have shares of their own around those of their cluster, three "
-    "clusters of six that are left have 97 % of the documents: motors are two, sports one.",
+    "clusters of six that are left have 97 % of the documents: one for each of the two sports, and "
+    "one for cars and motorcycles together.",
 )
 
 
