@@ -282,7 +282,7 @@ def test_the_step_of_the_concentration_ends_where_the_bound_is_flat():
     assert likelihood(s * 1.001) - likelihood(s / 1.001) == pytest.approx(0, abs=1e-5)
     assert s == pytest.approx(6, rel=0.15)  # what they were drawn with
     assert concentration_step(s, 1e9, 1e-9, 50.0, 1.0) == s  # held, not thrown to infinity
-    assert concentration_step(s, 0.0, 1.0, 50.0, 1.0) > 0
+    assert concentration_step(s, 0.0, 1.0, 50.0, 1.0) == 1.0  # documents that are alike
 
 
 def log_evidence(alpha: float, clusters: np.ndarray, n_clusters: int) -> float:

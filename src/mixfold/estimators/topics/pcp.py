@@ -87,7 +87,8 @@ class PCP(ClusterMixin, TopicEstimator):
         Concentration of all clusters together. Small values keep fewer clusters.
     document_concentration : 'auto', 'learn', float or None, default='auto'
         s, the concentration of the shares of documents around those of their cluster; None gives
-        documents the shares of their cluster. 'auto' is 'learn', or None by 'mean_field'.
+        documents the shares of their cluster. 'auto' is 'learn', or None by 'mean_field'. What is
+        learned is at least 1: below, documents would have a topic each rather than be alike.
     cluster_topic_prior : 'learn' or float, default='learn'
         Concentration of the topics of a cluster.
     topic_word_prior : 'learn' or float, default='learn'

@@ -22,11 +22,14 @@ from mixfold.math.document_shares import own_share_rows
 from mixfold.models.topics.lda import SWEEPS, TOL, TopicReading, infer_tokens
 from mixfold.models.topics.pcp_records import PCPReading, PCPSums
 from mixfold.models.topics.pcp_structured import sums_of_block
-from mixfold.models.topics.priors import LEAST, digamma_rises, largest_prior
+from mixfold.models.topics.priors import digamma_rises, largest_prior
 from mixfold.models.topics.records import Counts, TopicParams
 
 # sweeps of a document in a pass, if the last pass is remembered
 AGAIN = 3
+# Least concentration that is learned. Below it documents of a cluster rather have a topic each, any
+# of them, than shares that are alike: one cluster then says as much as one for each topic.
+LEAST_ALIKE = 1.0
 # largest step of ln s
 LONGEST = float(np.log(2.0))
 
@@ -119,7 +122,7 @@ def concentration_step(
     if bend < 0:
         step = np.clip((tables - s * rises) / -bend, -LONGEST, LONGEST)
     fresh = s * float(np.exp(rate * step))
-    return s if most < fresh and s < fresh else max(fresh, LEAST)
+    return s if most < fresh and s < fresh else max(fresh, LEAST_ALIKE)
 
 
 def largest_concentration(stats: PCPSums) -> float:
