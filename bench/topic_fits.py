@@ -134,7 +134,13 @@ def _fit_pcp(X: Any, n_topics: int, passes: int, threads: int | None) -> Callabl
 
     clusters = min(100, X.shape[0])
     return lambda: PCP(
-        n_topics, clusters, max_iter=passes, tol=0.0, random_state=0, n_jobs=threads
+        n_topics,
+        clusters,
+        document_concentration=None,
+        max_iter=passes,
+        tol=0.0,
+        random_state=0,
+        n_jobs=threads,
     ).fit(X)
 
 

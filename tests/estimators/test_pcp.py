@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
-from scipy.special import logsumexp
+from scipy.special import gammaln, logsumexp, psi, softmax
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
@@ -38,6 +38,21 @@ def corpus(n: int = 240, seed: int = 0, length: float = 40) -> tuple[sparse.csr_
 @pytest.fixture(scope="module")
 def fitted() -> PCP:
     return PCP(3, 8, random_state=0).fit(corpus()[0])
+
+
+@pytest.fixture(scope="module")
+def paper() -> PCP:
+    """The model of the paper: documents have the shares of their cluster."""
+    return PCP(3, 8, document_concentration=None, random_state=0).fit(corpus()[0])
+
+
+def varied(seed: int, n: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    """Four clusters, each mostly of one of four topics; shares of documents vary around them."""
+    rng = np.random.default_rng(seed)
+    topics = rng.dirichlet(np.full(60, 0.1), 4)
+    labels = rng.integers(0, 4, n)
+    shares = [rng.dirichlet(12 * (0.1 + 0.6 * np.eye(4)[c])) for c in labels]
+    return np.array([rng.multinomial(rng.poisson(80), p @ topics) for p in shares], float), labels
 
 
 class Cut:
@@ -92,6 +107,45 @@ def test_what_became_of_clusters_is_told_without_a_warning():
     assert PCP(1, 1, random_state=1).fit(X).events_ == []
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_number_of_clusters_is_learned_where_documents_vary(seed):
+    X, labels = varied(seed)
+    model = PCP(4, 12, random_state=seed).fit(X)
+    assert model.n_clusters_ == 4
+    assert adjusted_rand_score(labels, model.labels_) > 0.85
+    # mean field is surer of the topics of tokens than it may be, and of s
+    assert model.document_concentration_ == pytest.approx(12, rel=0.3)
+    assert np.diff(model.lower_bounds_).min() > -1e-9
+
+
+def test_the_model_of_the_paper_makes_up_for_what_varies_by_clusters():
+    X, labels = varied(0)
+    paper = PCP(4, 12, document_concentration=None, random_state=0).fit(X)
+    assert paper.n_clusters_ == 12 and paper.document_concentration_ is None
+    assert adjusted_rand_score(labels, paper.labels_) < 0.6
+    assert PCP(4, 12, random_state=0).fit(X).lower_bound_ > paper.lower_bound_
+
+
+def test_alpha_is_learned():
+    X, _ = varied(1)
+    model = PCP(4, 12, alpha="learn", random_state=0).fit(X)
+    assert model.n_clusters_ == 4 and 0.1 < model.alpha_ < 10
+    assert model.alpha_ != 1.0
+    sizes = model._params.weights - model.alpha_ / 12
+    values = [
+        gammaln(a) - gammaln(a + 300) + (gammaln(a / 12 + sizes) - gammaln(a / 12)).sum()
+        for a in (0.9 * model.alpha_, model.alpha_, 1.1 * model.alpha_)
+    ]
+    assert values[1] == max(values)
+
+
+def test_a_random_start_finds_the_clusters_too():
+    X, labels = varied(2)
+    models = [PCP(4, 6, init_params="random", n_init=6, random_state=s).fit(X) for s in (0, 1)]
+    assert max(adjusted_rand_score(labels, m.labels_) for m in models) > 0.6
+    assert models[0].lower_bound_ != models[1].lower_bound_
+
+
 @inferences
 def test_bounds_climb(inference):
     model = PCP(3, 6, inference=inference, random_state=2).fit(corpus(120, 2)[0])
@@ -101,7 +155,7 @@ def test_bounds_climb(inference):
 def test_the_joint_posterior_ends_in_the_better_bound_and_clusters():
     X, labels = corpus(200, 3, length=12)
     models = [
-        PCP(3, 4, inference=way, n_init=3, random_state=0).fit(X)
+        PCP(3, 4, inference=way, document_concentration=None, n_init=3, random_state=0).fit(X)
         for way in ("structured", "mean_field")
     ]
     assert models[0].lower_bound_ > models[1].lower_bound_
@@ -139,14 +193,48 @@ def test_answers_agree_with_each_other(fitted):
     members = fitted.predict_proba(X)
     np.testing.assert_allclose(members.sum(axis=1), 1)
     assert np.array_equal(members.argmax(axis=1), fitted.predict(X))
-    np.testing.assert_allclose(fitted.transform(X), members @ fitted.cluster_topics_)
-    words = fitted.cluster_topics_ @ fitted.topics_
-    logs = X @ np.log(words).T + np.log(fitted.weights_)
-    np.testing.assert_allclose(fitted.score_samples(X), logsumexp(logs, axis=1))
+    np.testing.assert_allclose(fitted.transform(X).sum(axis=1), 1)
     score = fitted.score_samples(X).sum() / X.sum()
     assert fitted.score(X) == pytest.approx(score)
     assert fitted.perplexity(X, "bound") == pytest.approx(np.exp(-score))
     assert fitted.get_feature_names_out().tolist() == ["pcp0", "pcp1", "pcp2"]
+
+
+def test_answers_of_the_model_of_the_paper_are_those_of_its_e_step(paper):
+    X, _ = corpus(50, 6)
+    params = paper._params
+    shares, words = (
+        np.exp(psi(a) - psi(a.sum(axis=1, keepdims=True)))
+        for a in (params.centres, paper.components_)
+    )
+    level = psi(params.weights) - psi(paper.n_documents_ + paper.alpha_)
+    logs = X @ np.log(shares @ words).T + level
+    members = paper.predict_proba(X)
+    np.testing.assert_allclose(members, softmax(logs, axis=1), atol=1e-12)
+    np.testing.assert_allclose(paper.transform(X), members @ paper.cluster_topics_)
+    np.testing.assert_allclose(paper.score_samples(X), logsumexp(logs, axis=1))
+
+
+@pytest.mark.parametrize("model", ["fitted", "paper"])
+def test_the_bound_is_below_what_the_posterior_predicts(model, request):
+    """p(x) under q, by draws of all parameters and of the shares of documents."""
+    fitted = request.getfixturevalue(model)
+    X = corpus(6, 6, length=6)[0].toarray()
+    params, rng = fitted._params, np.random.default_rng(0)
+    draws = np.empty((4000, len(X)))
+    for one in draws:
+        pi = rng.dirichlet(params.weights)
+        centres = np.array([rng.dirichlet(a) for a in params.centres])
+        topics = np.array([rng.dirichlet(a) for a in fitted.components_])
+        shares = centres[rng.choice(len(pi), len(X), p=pi / pi.sum())]
+        if params.concentration is not None:
+            s = params.concentration
+            shares = np.array([rng.dirichlet(np.maximum(s * own, 1e-12)) for own in shares])
+        one[:] = (X * np.log(shares @ topics)).sum(axis=1)
+    exact = logsumexp(draws, axis=0) - np.log(len(draws))
+    spread = np.exp(draws - exact).std(axis=0) / np.sqrt(len(draws))
+    gap = exact - fitted.score_samples(X)
+    assert np.all(gap > -4 * spread) and gap.max() < 3
 
 
 def test_labels_are_those_of_predict(fitted):
@@ -203,9 +291,10 @@ def test_blocks_do_not_matter(inference):
 @unfinished
 def test_blocks_do_not_matter_to_many_clusters():
     X, _ = corpus(250, 10)
-    wanted = PCP(3, "documents", random_state=0, max_iter=12).fit(X)
+    options = {"document_concentration": None, "random_state": 0, "max_iter": 12}
+    wanted = PCP(3, "documents", **options).fit(X)
     assert wanted.n_clusters_ < 250
-    same(PCP(3, "documents", random_state=0, max_iter=12).fit(Cut(X, [3, 100, 101])), wanted, 1e-5)
+    same(PCP(3, "documents", **options).fit(Cut(X, [3, 100, 101])), wanted, 1e-5)
 
 
 @unfinished
@@ -309,8 +398,10 @@ def test_documents_without_words_have_the_clusters_of_all():
     model = PCP(3, 4, random_state=0).fit(holes)
     same(PCP(3, 4, random_state=0).fit(np.delete(holes, [3, 50], axis=0)), model, 1e-6)
     assert model.n_documents_ == 98 and model.labels_.shape == (100,)
-    np.testing.assert_allclose(model.predict_proba(holes)[3], model.weights_)
-    assert model.score_samples(holes)[50] == pytest.approx(0)
+    level = np.exp(psi(model._params.weights))  # E ln of the weights, as the E step has it
+    np.testing.assert_allclose(model.predict_proba(holes)[3], level / level.sum())
+    assert model.score_samples(holes)[50] == pytest.approx(0, abs=0.05)  # a bound of it
+    assert model.score_samples(holes)[50] <= 0
     with pytest.raises(ValueError, match="no document with a word"):
         PCP(2, 2).fit(np.zeros((4, 3)))
 
@@ -351,12 +442,17 @@ def test_words_never_seen_are_possible_and_counts_need_not_be_whole():
 
 def test_priors_are_kept_where_they_are_given():
     X, _ = corpus(80, 23)
-    model = PCP(3, 4, cluster_topic_prior=0.7, topic_word_prior=0.2, random_state=0).fit(X)
+    options = {"document_concentration": None, "random_state": 0}
+    model = PCP(3, 4, cluster_topic_prior=0.7, topic_word_prior=0.2, **options).fit(X)
     assert np.all(model.cluster_topic_prior_ == 0.7) and model.topic_word_prior_ == 0.2
-    learned = PCP(3, 4, random_state=0, tol=1e-4).fit(X)
+    learned = PCP(3, 4, tol=1e-4, **options).fit(X)
     assert learned.n_iter_ > 10
     assert np.ptp(learned.cluster_topic_prior_) > 0 and learned.topic_word_prior_ != 0.05
     assert learned.lower_bound_ > model.lower_bound_
+    own = PCP(3, 4, cluster_topic_prior=0.7, topic_word_prior=0.2, document_concentration=5.0,
+              alpha=2.0, random_state=0).fit(X)  # fmt: skip
+    assert np.all(own.cluster_topic_prior_ == 0.7) and own.topic_word_prior_ == 0.2
+    assert own.document_concentration_ == 5.0 and own.alpha_ == 2.0
 
 
 def test_priors_are_learned_where_clusters_are_plain(rng):
@@ -375,6 +471,15 @@ def test_priors_are_learned_where_clusters_are_plain(rng):
         ({"n_clusters": 0}, ValueError, "'n_clusters'"),
         ({"n_clusters": "rows"}, ValueError, "'n_clusters'.*documents"),
         ({"alpha": 0}, ValueError, "'alpha'"),
+        ({"alpha": "learned"}, ValueError, "'alpha'.*learn"),
+        ({"document_concentration": 0}, ValueError, "'document_concentration'"),
+        ({"init_params": "zero"}, ValueError, "'init_params'.*kmeans.*random"),
+        ({"alpha": "learn", "n_clusters": 1}, ValueError, "n_clusters of 2 or more.*alpha=1.0"),
+        (
+            {"document_concentration": 3.0, "inference": "mean_field"},
+            ValueError,
+            "give document_concentration=None, or inference='structured'",
+        ),
         ({"n_init": 0}, ValueError, "'n_init'"),
         ({"learning_decay": 0.4}, ValueError, "'learning_decay'"),
     ],

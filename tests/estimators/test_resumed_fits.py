@@ -65,9 +65,9 @@ FITS: dict[str, Callable[[Any], Any]] = {
     "PCP mean field": lambda p: m.PCP(
         3, 6, inference="mean_field", max_iter=8, checkpoint=p, **NEVER
     ).fit(counts()),
-    "PCP shortlists": lambda p: m.PCP(3, "documents", max_iter=12, checkpoint=p, **HOW).fit(
-        np.vstack([counts(), counts() + np.eye(120, 20)])
-    ),
+    "PCP shortlists": lambda p: m.PCP(
+        3, "documents", document_concentration=None, max_iter=12, checkpoint=p, **HOW
+    ).fit(np.vstack([counts(), counts() + np.eye(120, 20)])),
     "MatrixFactorization": lambda p: m.MatrixFactorization(
         3, max_iter=8, alpha=0.1, gamma=0.1, checkpoint=p, **NEVER
     ).fit(*table()),

@@ -333,7 +333,16 @@ ESTIMATORS = {
             n_clusters=pick(r, (1, 3, "documents")),
             max_iter=4,
             random_state=0,
-            inference=pick(r, ("structured", "mean_field")),
+            init_params=pick(r, ("kmeans", "random")),
+            **pick(
+                r,
+                (
+                    {"inference": "mean_field"},
+                    {"document_concentration": None},
+                    {"document_concentration": 3.0},
+                    {},
+                ),
+            ),
         ),
     ),
     "MatrixFactorization": (

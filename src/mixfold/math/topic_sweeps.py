@@ -48,6 +48,18 @@ def digamma(x):
 
 
 @kernel
+def trigamma(x):
+    """psi'(x) for x > 0, to about 1e-12."""
+    total = 0.0
+    for i in range(6):
+        total += 1.0 / ((x + i) * (x + i))
+    r = 1.0 / (x + 6.0)
+    s = r * r
+    tail = 1 / 42 - s * (1 / 30 - s * (5 / 66 - s * 691 / 2730))
+    return total + r + 0.5 * s + r * s * (1 / 6 - s * (1 / 30 - s * tail))
+
+
+@kernel
 def exp_digamma(x):
     """exp psi(x) for x > 0: no logarithm is needed."""
     shift, _ = _recurrence_terms(x)

@@ -30,14 +30,22 @@ from mixfold.estimators.topics.topic_model import (
     look_at_documents,
     start_by_plsi,
 )
+from mixfold.math.dirichlet import log_draw
 from mixfold.math.softmax import normalise
 from mixfold.models.topics.lda import LDAModel
 from mixfold.models.topics.pcp import Inference, PCPModel
+from mixfold.models.topics.pcp_fewer import begin_with_fewer
 from mixfold.models.topics.pcp_mean_field import MeanField
-from mixfold.models.topics.pcp_records import PCPParams, PCPReading, plug_in_reading
+from mixfold.models.topics.pcp_own_shares import OwnShares
+from mixfold.models.topics.pcp_records import PCPParams, PCPReading, expected_reading
 from mixfold.models.topics.pcp_structured import Structured, scores
 from mixfold.models.topics.records import counts_of
-from mixfold.models.topics.starts import dirichlet_topics, document_topics, start_clusters
+from mixfold.models.topics.starts import (
+    dirichlet_topics,
+    document_topics,
+    random_clusters,
+    start_clusters,
+)
 
 # steps of LDA before documents are clustered by their topics
 LDA_STEPS = 40
@@ -54,13 +62,20 @@ class PCP(ClusterMixin, TopicEstimator):
     """Clusters of documents and topics of words, learned together.
 
         pi ~ Dirichlet(alpha / M),  theta_m ~ Dirichlet(cluster_topic_prior)
-        document n is of cluster c ~ pi;  each of its tokens:  z ~ theta_c,  word ~ topic_z
+        document n is of cluster c ~ pi, and has shares theta_n ~ Dirichlet(s theta_c);
+        each of its tokens:  z ~ theta_n,  word ~ topic_z
 
-    A mixture of M clusters whose tables of words have rank K: documents say which topics go
-    together, and topics which documents do. With a small ``alpha`` clusters that are not needed
-    become empty and are dropped, and (up to 100) clusters that say the same are merged, so that
-    their number is learned. Where M <= K any M distributions of words are possible, and the model
-    is a plain mixture of unigrams (:class:`MultinomialMixture`): the projection helps where M > K.
+    A mixture of latent Dirichlet allocations that share their topics: documents say which topics go
+    together, and topics which documents do. Clusters that are not needed become empty and are
+    dropped, and (up to 100) clusters that say the same are merged, so that their number is learned.
+    A large M stands for a Dirichlet process over the priors of documents: an infinite mixture of
+    latent Dirichlet allocations. With one cluster it is :class:`LatentDirichletAllocation`.
+
+    In the paper all documents of a cluster have its shares, theta_n = theta_c
+    (``document_concentration=None``). Documents of one kind are not as alike as that, and the more
+    words they have the less: what they differ in is made up by more clusters, of which none is
+    dropped on texts. Where M <= K any M distributions of words are possible then, and the model is
+    a plain mixture of unigrams (:class:`MultinomialMixture`).
 
     Parameters
     ----------
@@ -68,20 +83,27 @@ class PCP(ClusterMixin, TopicEstimator):
         Number of topics K.
     n_clusters : int or 'documents', default=20
         Number of clusters M to begin with; 'documents' gives each document its own.
-    alpha : float, default=1.0
-        Concentration of all clusters together.
+    alpha : float or 'learn', default=1.0
+        Concentration of all clusters together. Small values keep fewer clusters.
+    document_concentration : 'auto', 'learn', float or None, default='auto'
+        s, the concentration of the shares of documents around those of their cluster; None gives
+        documents the shares of their cluster. 'auto' is 'learn', or None by 'mean_field'. What is
+        learned is at least 1: below, documents would have a topic each rather than be alike.
     cluster_topic_prior : 'learn' or float, default='learn'
         Concentration of the topics of a cluster.
     topic_word_prior : 'learn' or float, default='learn'
         Concentration of the words of a topic.
     inference : {'structured', 'mean_field'}, default='structured'
         'structured' infers cluster and topics of a document jointly; 'mean_field' as if they were
-        independent, which is what the paper does: for comparison, its clusters are worse. With more
-        than 200 clusters a document is compared with all of them in every fifth pass, and with its
-        50 best in between.
+        independent, which is what the paper does: for comparison, its clusters are worse, and
+        documents have the shares of their cluster. There, with more than 200 clusters, 'structured'
+        compares a document with all of them in every fifth pass, and with its 50 best in between.
+    init_params : {'kmeans', 'random'}, default='kmeans'
+        How rows are first shared among the components. 'kmeans' is LDA, then k-means of documents
+        by their topics; 'random' draws topics and clusters.
     n_init : int, default=1
-        Starts that are followed to the end; the best is kept. A start is LDA, then k-means of
-        documents; the best is that with the highest bound.
+        Starts that are followed to the end; the best is kept. The best is that with the highest
+        bound.
     learning_decay : float, default=0.7
         ``partial_fit``: the rate of step t is (learning_offset + t) ** -learning_decay.
     learning_offset : float, default=10.0
@@ -122,6 +144,8 @@ class PCP(ClusterMixin, TopicEstimator):
         Shares of the topics in each cluster.
     n_clusters_ : int
         Clusters that are left.
+    alpha_ : float
+    document_concentration_ : float or None
     labels_ : ndarray of shape (n_samples,)
         Cluster of each document of the fit.
     cluster_topic_prior_ : ndarray of shape (n_components,)
@@ -156,10 +180,16 @@ class PCP(ClusterMixin, TopicEstimator):
     _constraints: ClassVar[rule.Constraints] = {
         "n_components": (rule.integer(1),),
         "n_clusters": (rule.integer(1), rule.one_of(["documents"])),
-        "alpha": (rule.number(0, open_end=True),),
+        "alpha": (rule.one_of(["learn"]), rule.number(0, open_end=True)),
+        "document_concentration": (
+            rule.one_of(["auto", "learn"]),
+            rule.number(0, open_end=True),
+            rule.nothing(),
+        ),
         "cluster_topic_prior": (rule.one_of(["learn"]), rule.number(0, open_end=True)),
         "topic_word_prior": (rule.one_of(["learn"]), rule.number(0, open_end=True)),
         "inference": (rule.one_of([*INFERENCES]),),
+        "init_params": (rule.one_of(["kmeans", "random"]),),
         "learning_decay": (rule.number(0.5, open_end=True),),
         "learning_offset": (rule.number(0),),
         "total_samples": (rule.number(0, open_end=True),),
@@ -172,10 +202,12 @@ class PCP(ClusterMixin, TopicEstimator):
         n_components: int = 10,
         n_clusters: Any = 20,
         *,
-        alpha: float = 1.0,
+        alpha: Any = 1.0,
+        document_concentration: Any = "auto",
         cluster_topic_prior: Any = "learn",
         topic_word_prior: Any = "learn",
         inference: str = "structured",
+        init_params: str = "kmeans",
         n_init: int = 1,
         learning_decay: float = 0.7,
         learning_offset: float = 10.0,
@@ -193,9 +225,11 @@ class PCP(ClusterMixin, TopicEstimator):
         self.n_components = n_components
         self.n_clusters = n_clusters
         self.alpha = alpha
+        self.document_concentration = document_concentration
         self.cluster_topic_prior = cluster_topic_prior
         self.topic_word_prior = topic_word_prior
         self.inference = inference
+        self.init_params = init_params
         self.n_init = n_init
         self.learning_decay = learning_decay
         self.learning_offset = learning_offset
@@ -249,20 +283,52 @@ class PCP(ClusterMixin, TopicEstimator):
         return self._make_model(tuple(starts))
 
     def _make_model(self, starts: tuple[PCPParams, ...]) -> PCPModel:
+        shared = starts[0].concentration is None  # a file of an earlier version knows no other
         return PCPModel(
             starts,
-            INFERENCES[self.inference],
+            INFERENCES[self.inference] if shared else OwnShares(),
             learn_prior=isinstance(self.cluster_topic_prior, str),
             learn_smoothing=isinstance(self.topic_word_prior, str),
+            learn_alpha=isinstance(self.alpha, str),
+            learn_concentration=isinstance(self.document_concentration, str),
         )
+
+    def _choose_concentration(self) -> str | float | None:
+        """'learn', a number, or None where documents have the shares of their cluster."""
+        given: str | float | None = self.document_concentration
+        if given == "auto":
+            return None if self.inference == "mean_field" else "learn"
+        return given
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.inference == "mean_field" and self._choose_concentration() is not None:
+            raise ValueError(
+                "inference='mean_field' is of documents that have the shares of their cluster, got "
+                f"document_concentration={self.document_concentration!r}; give "
+                "document_concentration=None, or inference='structured'"
+            )
+        if isinstance(self.alpha, str) and self.n_clusters == 1:
+            raise ValueError(
+                "alpha='learn' needs n_clusters of 2 or more, got n_clusters=1, of which no alpha "
+                "is likelier than another; give alpha=1.0"
+            )
 
     def _find_start(
         self, corpus: Corpus, rng: np.random.Generator, deadline: Deadline
     ) -> PCPParams:
-        """Topics by LDA, then clusters of documents by their topics."""
+        """Topics by LDA, then clusters of documents by their topics; or all at random."""
         source, executor = corpus.source, corpus.executor
-        topics = start_by_plsi(corpus, self.n_components, rng, deadline)
+        alpha = 1.0 if isinstance(self.alpha, str) else float(self.alpha)
+        concentration = self._choose_concentration()
         prior, b = first_priors(self.n_components, self.cluster_topic_prior, self.topic_word_prior)
+        if self.init_params == "random":
+            topics = start_by_plsi(corpus, self.n_components, rng, deadline, steps=0)
+            first = dirichlet_topics(topics, corpus.n_tokens, prior, b)
+            size = self._limit_clusters(_count_documents(corpus))
+            return random_clusters(first, corpus.n_tokens, corpus.words.documents, alpha, size,
+                                   rng, concentration)  # fmt: skip
+        topics = start_by_plsi(corpus, self.n_components, rng, deadline)
         first = dirichlet_topics(topics, corpus.n_tokens, prior, b)
         lda = LDAModel(first, isinstance(self.cluster_topic_prior, str),
                        isinstance(self.topic_word_prior, str))  # fmt: skip
@@ -273,7 +339,12 @@ class PCP(ClusterMixin, TopicEstimator):
         weight = np.concatenate(list(executor.map_rows(_weights, source)))
         used = weight > 0
         size = self._limit_clusters(int(used.sum()))
-        return start_clusters(by_topic[used], weight[used], found, float(self.alpha), size, rng)
+        by_topic, weight = by_topic[used], weight[used]
+        start = start_clusters(by_topic, weight, found, alpha, size, rng, concentration)
+        if concentration is None:
+            return start
+        learn = isinstance(self.cluster_topic_prior, str), isinstance(concentration, str)
+        return begin_with_fewer(start, by_topic, weight, *learn)
 
     def _limit_clusters(self, documents: int) -> int:
         """The number of clusters; more than documents cannot be told apart."""
@@ -308,6 +379,8 @@ class PCP(ClusterMixin, TopicEstimator):
         self.n_clusters_ = len(params.weights)
         self.cluster_topic_prior_ = params.words.prior
         self.topic_word_prior_ = params.words.smoothing
+        self.alpha_ = params.alpha
+        self.document_concentration_ = params.concentration
 
     # ------------------------------------------------ a stream
 
@@ -345,7 +418,7 @@ class PCP(ClusterMixin, TopicEstimator):
         """One stochastic step; the parameters come from a fit or an earlier batch."""
         settings = {"decay": self.learning_decay, "delay": self.learning_offset}
         learned = learn_batch(
-            self._make_model(()).for_batches(float(self.total_samples)),
+            self._make_model((self._params,)).for_batches(float(self.total_samples)),
             self._params,
             Stepwise(**settings) if first else self._schedule,
             source,
@@ -362,16 +435,19 @@ class PCP(ClusterMixin, TopicEstimator):
         self.n_iter_ = int(self._schedule.n_batches)
         self._publish_params()
 
-    # ------------------------------------------------ asking, with posterior means plugged in
+    # ------------------------------------------------ asking, by the E step
 
     def _make_reading(self) -> PCPReading:
-        return plug_in_reading(self._params).with_tables()
+        reading = expected_reading(self._params)
+        return reading if self._params.concentration is not None else reading.with_tables()
 
     def _make_shares_task(self, tol: float) -> Callable[[Block], Array]:
-        return partial(_expect_topics, self._make_reading())
+        params = self._params
+        means = params.centres / params.centres.sum(axis=1, keepdims=True)
+        return partial(_expect_topics, self._make_reading(), means)
 
     def _make_bounds_task(self) -> Callable[[Block], Array]:
-        return partial(_log_predictive, self._make_reading())
+        return partial(_bound_documents, self._make_reading())
 
     def predict(self, X: Any) -> Array:
         """The most probable cluster of each document."""
@@ -386,7 +462,7 @@ class PCP(ClusterMixin, TopicEstimator):
     def sample(
         self, n_samples: int = 1, length: float = 100, random_state: Any = None
     ) -> tuple[Array, Array]:
-        """Draw documents with a Poisson number of tokens.
+        """Draw documents with a Poisson number of tokens, at the expected parameters.
 
         Returns
         -------
@@ -397,10 +473,13 @@ class PCP(ClusterMixin, TopicEstimator):
         check_draws(self, n_samples, length)
         rng = np.random.default_rng(seed_from(random_state) % 2**63)
         clusters = rng.choice(self.n_clusters_, n_samples, p=self.weights_)
-        words = self.cluster_topics_ @ self.topics_
+        shares = self.cluster_topics_[clusters]
+        if self.document_concentration_ is not None:
+            shares = np.exp(log_draw(self.document_concentration_ * shares, rng))
+        words = shares @ self.topics_
         words /= words.sum(axis=1, keepdims=True)  # one, but for rounding
         lengths = rng.poisson(length, n_samples)
-        drawn = [rng.multinomial(n, words[c]) for n, c in zip(lengths, clusters, strict=True)]
+        drawn = [rng.multinomial(n, own) for n, own in zip(lengths, words, strict=True)]
         return np.array(drawn), clusters
 
     def __sklearn_tags__(self) -> Any:
@@ -421,20 +500,36 @@ def _weights(block: Block) -> Array:
     return counts_of(block).weight
 
 
+def _count_documents(corpus: Corpus) -> int:
+    """Rows that have words and weight."""
+    return sum(int((w > 0).sum()) for w in corpus.executor.map_rows(_weights, corpus.source))
+
+
 def _find_labels(reading: PCPReading, block: Block) -> Array:
     """The most probable cluster of each document of a block."""
-    found: Array = np.argmax(scores(reading, counts_of(block).matrix), axis=1)
-    return found
+    return np.asarray(np.argmax(_find_memberships(reading, block), axis=1))
 
 
 def _find_memberships(reading: PCPReading, block: Block) -> Array:
-    return normalise(scores(reading, counts_of(block).matrix))[1]
+    counts = counts_of(block)
+    if reading.concentration is not None:
+        return OwnShares().infer(reading, counts).memberships
+    return normalise(scores(reading, counts.matrix))[1]
 
 
-def _expect_topics(reading: PCPReading, block: Block) -> Array:
-    return np.asarray(_find_memberships(reading, block) @ reading.shares)
+def _expect_topics(reading: PCPReading, means: Array, block: Block) -> Array:
+    """Expected shares of topics; ``means`` (M, K) are those of the clusters."""
+    s = reading.concentration
+    if s is None:
+        return np.asarray(_find_memberships(reading, block) @ means)
+    counts = counts_of(block)
+    found = OwnShares().infer(reading, counts)
+    tokens = found.tokens + s * (found.memberships @ means)
+    return np.asarray(tokens / (s + counts.lengths)[:, None])
 
 
-def _log_predictive(reading: PCPReading, block: Block) -> Array:
-    logs = normalise(scores(reading, counts_of(block).matrix))[0]
-    return np.asarray(logs)
+def _bound_documents(reading: PCPReading, block: Block) -> Array:
+    counts = counts_of(block)
+    if reading.concentration is not None:
+        return OwnShares().infer(reading, counts).bounds
+    return np.asarray(normalise(scores(reading, counts.matrix))[0])

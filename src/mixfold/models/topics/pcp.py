@@ -2,7 +2,8 @@
 
 pi ~ Dir(alpha / M), theta_m ~ Dir(prior): a document is of cluster c ~ pi, each of its tokens of
 topic z ~ theta_c, its word of topic_z. How cluster and topics of a document are inferred is a
-strategy: ``Structured`` (joint) or ``MeanField`` (independent).
+strategy: ``Structured`` (joint) or ``MeanField`` (independent). With ``OwnShares`` a document has
+shares of its own, theta_n ~ Dir(s theta_c), from which its tokens have their topics.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 from mixfold.contracts import Array, Block, Context, Event, Pilot, RowMemory, RowRandom, Update
 from mixfold.models.topics.lda import topic_term
 from mixfold.models.topics.pcp_merges import MOST_CLUSTERS, mergers
+from mixfold.models.topics.pcp_own_shares import concentration_step, largest_concentration
 from mixfold.models.topics.pcp_records import (
     PCPParams,
     PCPReading,
@@ -23,7 +25,7 @@ from mixfold.models.topics.pcp_records import (
     expected_reading,
 )
 from mixfold.models.topics.pcp_structured import Structured
-from mixfold.models.topics.priors import prior_step_from_counts, topic_smoothing
+from mixfold.models.topics.priors import prior_step_from_counts, topic_smoothing, weights_prior
 from mixfold.models.topics.records import Counts, TopicParams, counts_of
 
 # weight of a cluster below which it is dropped; where clusters are few, of one that is on its way
@@ -61,6 +63,8 @@ class PCPModel:
     inference: Inference = field(default_factory=Structured)
     learn_prior: bool = True
     learn_smoothing: bool = True
+    learn_alpha: bool = False
+    learn_concentration: bool = False
     patience: int = 10
     total: float | None = None
 
@@ -89,22 +93,47 @@ class PCPModel:
         else:
             stats = stats.scale(self.total / stats.documents)
         centres, prior, b = stats.centres[kept], params.words.prior, params.words.smoothing
-        if context.iteration > self.patience and self.learn_prior:
+        alpha, s = params.alpha, params.concentration
+        learn = context.iteration > self.patience
+        if learn and self.learn_prior:
             prior = prior_step_from_counts(prior, centres)
-        if context.iteration > self.patience and self.learn_smoothing:
+        if learn and self.learn_smoothing:
             b = topic_smoothing(b, stats.words)
+        if learn and self.learn_alpha:
+            alpha = weights_prior(alpha, stats.clusters[kept], params.n_clusters)
+        if learn and self.learn_concentration:
+            s = self._step_concentration(s, stats, context)
         fresh = replace(
             params,
             centres=prior + centres,
-            weights=params.alpha / params.n_clusters + stats.clusters[kept],
+            weights=alpha / params.n_clusters + stats.clusters[kept],
             words=TopicParams(np.ascontiguousarray(stats.words.T) + b, prior, b),
+            alpha=alpha,
             ids=params.ids[kept],
+            concentration=s,
         )
         # until the priors move, gains say nothing of later ones: no fit ends before
         steady = context.iteration > self.patience + 1
-        steady = steady or not (self.learn_prior or self.learn_smoothing)
+        steady = steady or not self._learns
         events = _dropped_cluster_events(kept, context.iteration)
         return Update(fresh, events, monotone=steady and bool(kept.all()))
+
+    @property
+    def _learns(self) -> bool:
+        return (
+            self.learn_prior or self.learn_smoothing or self.learn_alpha or self.learn_concentration
+        )
+
+    def _step_concentration(
+        self, s: float | None, stats: PCPSums, context: Context
+    ) -> float | None:
+        """In a stream from the last batch alone: what was blended is of other concentrations."""
+        seen = stats if context.batch is None else context.batch
+        if s is None or not seen.documents > 0:
+            return s
+        most = largest_concentration(seen)
+        tables = float(seen.centres.sum())
+        return concentration_step(s, tables, seen.rises, most, context.rate, seen.bend)
 
     def moves(
         self, params: PCPParams, stats: PCPSums, pilot: Pilot, rng: np.random.Generator

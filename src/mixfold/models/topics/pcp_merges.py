@@ -38,6 +38,20 @@ def mergers(params: PCPParams, stats: PCPSums) -> list[PCPParams]:
     return [*found[-1:], *found[:1]] if len(found) > 1 else found
 
 
+def merge_best_pairs(params: PCPParams, stats: PCPSums, pairs: int) -> PCPParams:
+    """So many pairs of clusters merged that gain most by it, or lose least; no cluster twice."""
+    gains = _gains(stats.centres, stats.clusters, params)
+    groups = {m: [m] for m in range(len(gains))}
+    for _ in range(pairs):
+        a, b = (int(m) for m in np.unravel_index(int(np.argmax(gains)), gains.shape))
+        groups[a].extend(groups.pop(b))
+        gains[[a, b]] = gains[:, [a, b]] = -np.inf
+    own = [*groups.values()]
+    centres = np.array([stats.centres[group].sum(axis=0) for group in own])
+    clusters = np.array([stats.clusters[group].sum() for group in own])
+    return _merge_groups(params, centres, clusters, own)
+
+
 def _merge_groups(params: PCPParams, centres: Array, clusters: Array, groups: list[list[int]]
             ) -> PCPParams:  # fmt: skip
     """Each group goes by the name of its first cluster; the others are at their prior."""

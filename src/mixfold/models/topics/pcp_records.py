@@ -25,7 +25,8 @@ class PCPParams:
 
     ``words`` holds topics, the prior of a cluster's topics and the smoothing. Clusters that were
     dropped have left ``n_clusters``, the number that alpha is divided by; ``ids`` (M,) says which
-    of the first ones the others are.
+    of the first ones the others are. ``concentration`` is that of the shares of documents around
+    those of their cluster; None: they are those of the cluster.
     """
 
     centres: NotNegative
@@ -34,6 +35,11 @@ class PCPParams:
     alpha: float
     n_clusters: int
     ids: Array
+    concentration: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.concentration is not None and not self.concentration > 0:
+            raise ValueError(f"a concentration is positive, got {self.concentration}")
 
     def order_by_size(self) -> PCPParams:
         """The same, largest cluster first."""
@@ -48,7 +54,9 @@ class PCPSums(Stats):
     """Tokens of each word by topic (D, K), of each cluster by topic (M, K), documents (M,).
 
     ``bound`` is the part of the bound that documents have; ``documents`` and ``tokens`` are
-    weights.
+    weights. Where documents have their own shares, ``centres`` are the tables of each cluster by
+    topic, ``rises`` sum psi(s + L_n) - psi(s) over documents of L_n tokens, and ``bend`` is the
+    second slope of the bound in ln s.
     """
 
     words: Array
@@ -57,13 +65,16 @@ class PCPSums(Stats):
     bound: float
     documents: float
     tokens: float
+    rises: float = 0.0
+    bend: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class PCPReading:
     """E ln of the topics of clusters (M, K) and its exp, exp E ln of the words of topics as (D, K),
     E ln pi (M,), and which clusters these are. ``start`` is how LDA reads the topics that a fit
-    begins with, in its first pass, where that is asked for."""
+    begins with, in its first pass, where that is asked for. ``concentration`` as in the
+    parameters."""
 
     levels: Array
     shares: Array
@@ -72,6 +83,7 @@ class PCPReading:
     ids: Array
     tables: tuple[tuple[Array, Array], ...] = ()
     start: TopicReading | None = None
+    concentration: float | None = None
 
     @property
     def panels(self) -> list[slice]:
@@ -96,16 +108,10 @@ def expected_reading(params: PCPParams) -> PCPReading:
     """What the E step reads: expectations of logarithms."""
     levels = expected_log(params.centres)
     words = np.ascontiguousarray(np.exp(expected_log(params.words.topics)).T)
-    return PCPReading(levels, np.exp(levels), words, log_weights(params), params.ids)
-
-
-def plug_in_reading(params: PCPParams) -> PCPReading:
-    """Posterior means in place of expectations of logarithms: for predictions."""
-    shares = params.centres / params.centres.sum(axis=1, keepdims=True)
-    topics = params.words.topics / params.words.topics.sum(axis=1, keepdims=True)
-    weights = np.log(params.weights / params.weights.sum())
-    words = np.ascontiguousarray(topics.T)
-    return PCPReading(np.log(shares), shares, words, weights, params.ids)
+    return PCPReading(
+        levels, np.exp(levels), words, log_weights(params), params.ids,
+        concentration=params.concentration,
+    )  # fmt: skip
 
 
 def log_weights(params: PCPParams) -> Array:

@@ -51,6 +51,32 @@ def prior_step_from_counts(prior: Array, rows: Array, steps: int = 5) -> Array:
     return prior
 
 
+def digamma_rises(counts: Array, start: float) -> Array:
+    """psi(start + c) - psi(start) of each count."""
+    return np.asarray(psi(start + counts) - psi(start))
+
+
+def weights_prior(alpha: float, clusters: Array, n_clusters: int, steps: int = 5) -> float:
+    """Steps of the concentration alpha of ``n_clusters`` weights from documents by cluster (m,);
+    those that are not listed have none.
+
+    The evidence of the soft counts, ln Gamma(alpha) - ln Gamma(alpha + N) + sum_m ln Gamma(alpha/M
+    + g_m) - ln Gamma(alpha/M), is bounded as those of the other priors are. Where the weights are
+    as even as can be the best alpha is infinite: it is held where it would outweigh the documents.
+    """
+    total = float(clusters.sum())
+    most = OUTWEIGHED * max(total, float(n_clusters))
+    for _ in range(steps):
+        each = alpha / n_clusters
+        up = float(digamma_rises(clusters, each).sum()) / n_clusters
+        down = float(digamma_rises(np.array(total), alpha))
+        fresh = max(alpha * up / down, LEAST) if down > 0 else alpha
+        if most < fresh > alpha:
+            break
+        alpha = fresh
+    return alpha
+
+
 def topic_smoothing(b: float, words: Array) -> float:
     """A step of the symmetric prior of topics from tokens (D, K) by word and topic.
 

@@ -11,6 +11,7 @@ from mixfold.contracts import Array, Block, Executor, Source, Stats
 from mixfold.math.seeding import distinct, lloyd, plus_plus, squared_distances
 from mixfold.math.topic_sweeps import expected_words
 from mixfold.models.topics.lda import TopicReading, infer_tokens
+from mixfold.models.topics.pcp_own_shares import start_with_own_shares
 from mixfold.models.topics.pcp_records import PCPParams
 from mixfold.models.topics.records import TopicParams, counts_of
 
@@ -62,17 +63,36 @@ def _by_topic(reading: TopicReading, block: Block) -> Array:
 
 def start_clusters(
     by_topic: Array, weight: Array, words: TopicParams, alpha: float, n_clusters: int,
-    rng: np.random.Generator,
+    rng: np.random.Generator, concentration: str | float | None = None,
 ) -> PCPParams:  # fmt: skip
     """Clusters of documents by their shares of topics; with as many clusters as documents, each one
-    its own."""
+    its own. ``concentration`` of documents around clusters may be 'learn'."""
     if n_clusters >= len(by_topic):
-        centres, sizes = by_topic * weight[:, None], weight
+        psi = np.eye(len(by_topic))
     else:
-        psi = memberships(by_topic, weight, n_clusters, rng) * weight[:, None]
-        centres, sizes = psi.T @ by_topic, psi.sum(axis=0)
-    return PCPParams(words.prior + centres, alpha / n_clusters + sizes, words, alpha, n_clusters,
-                     np.arange(n_clusters))  # fmt: skip
+        psi = memberships(by_topic, weight, n_clusters, rng)
+    s = None
+    if concentration is not None:
+        given = None if isinstance(concentration, str) else float(concentration)
+        s, by_topic = start_with_own_shares(by_topic, weight, psi, given)
+    psi *= weight[:, None]
+    return PCPParams(words.prior + psi.T @ by_topic, alpha / n_clusters + psi.sum(axis=0), words,
+                     alpha, n_clusters, np.arange(n_clusters), s)  # fmt: skip
+
+
+def random_clusters(
+    words: TopicParams, tokens: float, documents: float, alpha: float, n_clusters: int,
+    rng: np.random.Generator, concentration: str | float | None = None,
+) -> PCPParams:  # fmt: skip
+    """Clusters of equal size whose shares of topics are drawn evenly from all."""
+    K, s = len(words.prior), None
+    shares = rng.dirichlet(np.ones(K), n_clusters)
+    if concentration is not None:
+        s = float(K) if isinstance(concentration, str) else float(concentration)
+        tokens = min(tokens, documents * s)
+    sizes = np.full(n_clusters, documents / n_clusters)
+    return PCPParams(words.prior + shares * (tokens / n_clusters), alpha / n_clusters + sizes,
+                     words, alpha, n_clusters, np.arange(n_clusters), s)  # fmt: skip
 
 
 def memberships(by_topic: Array, weight: Array, n_clusters: int, rng: np.random.Generator) -> Array:
