@@ -290,7 +290,7 @@ ESTIMATORS = {
         None,
         False,
         lambda r: dict(
-            n_components=pick(r, (1, 2, None)),
+            n_components=pick(r, (1, 2, 0.9, None)),
             landmarks=pick(r, (None, None, 5)),
             max_iter=10,
             scale=pick(r, ("scores", "latent", "white")),
