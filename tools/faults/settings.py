@@ -263,6 +263,16 @@ ESTIMATORS = {
         ),
     ),
     "MixtureClassifier": (None, True, _classifier),
+    "KSubspaces": (
+        None,
+        False,
+        lambda r: dict(
+            n_clusters=pick(r, (1, 2, 3)),
+            n_components=pick(r, (0, 1, 2)),
+            max_iter=10,
+            random_state=0,
+        ),
+    ),
     "GTM": (
         None,
         False,

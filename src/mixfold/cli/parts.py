@@ -85,7 +85,7 @@ def _component_table(model: Any) -> Any:
 def _class_table(model: Any) -> Any:
     """A row for each class that has a model of its own: its prior, weight and kind of model."""
     shown = model.classes_.tolist()[:_COMPONENTS_SHOWN]
-    rows = {
+    rows: dict[str, tuple[list[str], Any]] = {
         str(label): ([f"{prior:.3f}", f"{weight:.6g}", type(inner).__name__], [])
         for label, prior, weight, inner in zip(
             shown, model.priors_, model.class_weight_, model.estimators_, strict=False
