@@ -198,6 +198,8 @@ class KSubspaces(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
         self.inertia_ = model.inertia(result.params, result.objective)
         self._publish_params()
         publish_convergence(self, result)
+        # as of KMeans, the iteration that found nothing to change counts
+        self.n_iter_ = result.n_iter + (result.converged and result.remaining == 0)
         task = partial(_labels, self._params)
         self.labels_ = np.concatenate(list(self._executor(source).map_rows(task, source)))
         warn_about_fit(result, self.max_iter)
