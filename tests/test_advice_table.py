@@ -430,6 +430,9 @@ NUMBERS = [
     row("For a diagonal, pass numpy.diag(variances)",
         lambda: distributions.SquashedNormal([0.0, 0.0], [1.0, 2.0], [1.0, 1.0]),
         lambda: distributions.SquashedNormal([0.0, 0.0], np.diag([1.0, 2.0]), [1.0, 1.0])),
+    row("fit and predict, such as mixfold.KMeans()",
+        lambda: m.gap_statistic(X, m.PPCA(1), n_clusters=[1]),
+        lambda: m.gap_statistic(X, m.KMeans(), n_clusters=[1], n_references=2)),
     row("or as often repeated; lower n_clusters",
         lambda: m.gap_statistic(X[:4], n_clusters=[4], n_references=2),
         lambda: m.gap_statistic(X[:4], n_clusters=[2], n_references=2, random_state=0)),
@@ -544,6 +547,13 @@ LINES = [
          "cluster {csv} -n 2 --threshold 0.1 --max-components 2",
          "cluster {csv} -n 2 --max-components 2 --seed 0",
          "cluster {csv} --threshold 0.1 --max-components 2 --seed 0"),
+    line("name one without a target that has a density, as gaussian-mixture or ppca",
+         "fit {csv} --model mixture-classifier --target kind --columns a,b --out {out} "
+         "--set estimator=kmeans",
+         "fit {csv} --model mixture-classifier --target kind --columns a,b --out {out} "
+         "--set estimator=gaussian-mixture",
+         "fit {csv} --model mixture-classifier --target kind --columns a,b --out {out} "
+         "--set estimator=ppca -k 1"),
     line("{} has its own family; use --model mixture", "fit {csv} -k 2 --family poisson "
          "--model gaussian-mixture --out {out}",
          "fit {counts} -k 2 --family poisson --model mixture --out {out}"),
