@@ -38,6 +38,7 @@ BRIEF: dict[str, tuple[dict[str, Any], Any, Any]] = {
     "GaussianMixture": ({"n_components": 2}, NUMBERS, None),
     "GaussianPCP": ({"n_clusters": 2, "init_params": "k-means++", "max_iter": 20}, NUMBERS, None),
     "KMeans": ({"n_clusters": 2}, NUMBERS, None),
+    "KSubspaces": ({}, NUMBERS, None),
     "KernelCCA": ({"n_components": 1}, NUMBERS, CLASSES),
     "KernelPCA": ({}, NUMBERS, None),
     "LatentDirichletAllocation": ({"n_components": 2, "max_iter": 20}, COUNTS, None),

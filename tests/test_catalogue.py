@@ -19,7 +19,7 @@ def test_every_row_names_its_class_and_its_parameters() -> None:
         kind = entry.load()
         assert kind.__name__ == entry.estimator and issubclass(kind, BaseEstimator)
         assert kind.__module__ == entry.home, "the class is defined where the catalogue says"
-        parameters = entry.parameters()
+        parameters = entry.all_parameters()
         for sized in (entry.factors, entry.family, entry.layers, entry.command and entry.size):
             assert not sized or sized in parameters, (entry.estimator, sized)
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mixfold.estimators.mixtures.gap import gap_statistic as gap_statistic
     from mixfold.estimators.mixtures.gaussian_mixture import GaussianMixture as GaussianMixture
     from mixfold.estimators.mixtures.general_mixture import Mixture as Mixture
+    from mixfold.estimators.mixtures.k_subspaces import KSubspaces as KSubspaces
     from mixfold.estimators.mixtures.kmeans import KMeans as KMeans
     from mixfold.estimators.mixtures.mixture_classifier import (
         MixtureClassifier as MixtureClassifier,

@@ -43,6 +43,9 @@ class Entry:
         Whether it can do without a target, too.
     words : bool
         Whether it is one of counts of words, so that it can be fitted to texts.
+    part : str
+        The parameter that holds another model, of a model made of others: ``--set PART=NAME``, and
+        ``--set PART__PARAMETER=VALUE``.
     stored : bool
         Whether a model file can hold it.
     """
@@ -62,13 +65,14 @@ class Entry:
         target: bool = False,
         unlabelled: bool = False,
         words: bool = False,
+        part: str = "",
         stored: bool = True,
     ) -> None:
         self.estimator, self.module, self.command = estimator, module, command
         self.group, self.summary, self.size = group, summary, size
         self.factors, self.family, self.layers = factors, family, layers
         self.target, self.unlabelled, self.words = target, unlabelled, words
-        self.stored = stored
+        self.part, self.stored = part, stored
 
     @property
     def home(self) -> str:
@@ -95,6 +99,13 @@ class Entry:
         signature = inspect.signature(self.load().__init__)
         return tuple(name for name in signature.parameters if name != "self")
 
+    def all_parameters(self, inner: Entry | None = None) -> tuple[str, ...]:
+        """Those of a model and of the one that it is made of (a Gaussian mixture, unless given)."""
+        if not self.part:
+            return self.parameters()
+        inner = ENTRIES["GaussianMixture"] if inner is None else inner
+        return (*self.parameters(), *(f"{self.part}__{name}" for name in inner.parameters()))
+
 
 _GROUPS, _FACTORS, _BOTH = "groups of rows", "factors of columns", "groups and factors"
 _TARGET, _TEXT, _NETWORK = "with a --target", "counts of words", "factorisations and networks"
@@ -116,6 +127,9 @@ CATALOGUE = (
           "groups that are mixtures themselves"),
     Entry("KMeans", "mixtures.kmeans", "kmeans", _GROUPS, "centres, hard assignments",
           size="n_clusters"),
+    Entry("KSubspaces", "mixtures.k_subspaces", "k-subspaces", _GROUPS,
+          "planes, hard assignments by reconstruction error", size="n_clusters",
+          factors="n_components"),
     Entry("GaussianPCP", "factors.gaussian_pcp", "gaussian-pcp", _BOTH,
           "clusters on one shared projection, number learned", size="n_clusters",
           factors="n_components"),
@@ -157,8 +171,11 @@ CATALOGUE = (
           target=True),
     Entry("KernelCCA", "kernels.kernel_cca", "kernel-cca", _TARGET,
           "canonical correlations, linear or by kernels", target=True),
-    Entry("MLiT", "mixtures.mlit"),
-    Entry("MixtureClassifier", "mixtures.mixture_classifier"),
+    Entry("MLiT", "mixtures.mlit", "mlit", _GROUPS, "groups under linear maps; a score, no density",
+          factors="n_dims"),
+    Entry("MixtureClassifier", "mixtures.mixture_classifier", "mixture-classifier", _TARGET,
+          "a density for each class", size="estimator__n_components", target=True,
+          part="estimator"),
     Entry("MixtureClustering", "search.mixture_clustering"),
     Entry("MixtureSearch", "search.mixture_search", stored=False),
 )  # fmt: skip

@@ -66,7 +66,7 @@ def test_models_are_listed_by_subject(run: Run) -> None:
 def test_every_listed_model_exists_and_has_its_size() -> None:
     for name in MODELS:
         entry = find_model(name)
-        assert entry.size in entry.parameters()
+        assert entry.size in entry.all_parameters()
         assert not entry.factors or entry.factors in entry.parameters()
         assert "random_state" in entry.parameters()
 

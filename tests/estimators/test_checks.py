@@ -27,6 +27,7 @@ from mixfold import (
     KernelCCA,
     KernelPCA,
     KMeans,
+    KSubspaces,
     LatentDirichletAllocation,
     MatrixFactorization,
     Mixture,
@@ -156,6 +157,7 @@ ESTIMATORS = [
     (MixtureOfPPCA(2, random_state=0), set()),
     (MixtureOfFactorAnalyzers(2, acceleration=None, random_state=0), set()),
     (GTM(n_points=5, n_basis=3, random_state=0), set()),
+    (KSubspaces(2, 0, random_state=0), set()),
     (GaussianPCP(2, 1, init_params="k-means++", random_state=0), set()),
     (
         GaussianPCP(2, 1, inference="em", update="regress", acceleration=None, **QUICK),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.stats import multivariate_normal
 from sklearn.decomposition import KernelPCA as ScikitKernelPCA
 from sklearn.metrics.pairwise import laplacian_kernel, pairwise_kernels
 
+import mixfold
 from mixfold import DegenerateWarning, KernelPCA
 from mixfold.contracts import Array
 from mixfold.estimators.shell import kernel_features
@@ -314,3 +316,53 @@ def test_em_climbs_and_says_which_axes_the_noise_takes(rows: Array) -> None:
         exact = model("rbf", 5, noise_variance=noise, scale="latent").fit(rows)
     assert exact.n_components_ == 5
     assert np.all(exact.transform(rows)[:, 3:] == 0)
+
+
+# ------------------------------------------------ a share of the variance
+
+
+@pytest.mark.parametrize("share", [0.3, 0.8, 0.95, 1.0])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"gamma": 0.5},
+        {"gamma": 0.5, "solver": "krylov"},
+        {"gamma": 0.5, "landmarks": 60},
+        {"kernel": "linear"},
+        {"kernel": "poly", "degree": 2},
+    ],
+    ids=str,
+)
+def test_a_share_takes_the_fewest_axes_that_hold_it(share: float, settings: dict[str, Any]) -> None:
+    rows = np.random.default_rng(0).normal(size=(90, 4)) * [3, 2, 1, 0.5]
+    whole = KernelPCA(None, random_state=0, **{**settings, "solver": "auto"}).fit(rows)
+    held = np.cumsum(whole.explained_variance_ratio_)
+    reached = held >= share - 1e-12
+    wanted = int(reached.argmax()) + 1 if reached.any() else len(held)
+    found = KernelPCA(share, random_state=0, **settings).fit(rows)
+    assert found.n_components_ == wanted or (
+        abs(held[-1] - share) < 1e-9 and abs(found.explained_variance_ratio_.sum() - share) < 1e-9
+    )
+    fixed = KernelPCA(found.n_components_, random_state=0, **settings).fit(rows)
+    np.testing.assert_allclose(found.transform(rows), fixed.transform(rows), atol=1e-5)
+    np.testing.assert_allclose(found.noise_variance_, fixed.noise_variance_, rtol=1e-6, atol=1e-12)
+
+
+def test_a_share_holds_in_streams_and_files(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(90, 4)) * [3, 2, 1, 0.5]
+    for settings in ({"gamma": 0.1}, {"gamma": 0.1, "landmarks": 40}, {"kernel": "linear"}):
+        stream = KernelPCA(0.7, random_state=0, **settings)
+        for batch in np.array_split(rows, 3):
+            stream.partial_fit(batch)
+        ratio = stream.explained_variance_ratio_
+        assert ratio.sum() >= 0.7 - 1e-9 > ratio[:-1].sum()
+        stream.save(tmp_path / "m")
+        again = mixfold.load(tmp_path / "m")
+        assert again.n_components == 0.7
+        np.testing.assert_array_equal(again.transform(rows), stream.transform(rows))
+
+
+@pytest.mark.parametrize("bad", [0.0, 1.5, -0.1, 0, True])
+def test_what_is_no_share(bad: Any) -> None:
+    with pytest.raises(ValueError, match=r"'n_components' parameter.*a share of the variance"):
+        KernelPCA(bad).fit(np.eye(4))

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 
@@ -82,6 +84,18 @@ def test_missing_entries_do_not_count(digits: tuple[Array, Array]) -> None:
         z = np.linalg.lstsq(A, rest.T, rcond=None)[0]
         np.testing.assert_allclose(errors[:, c], ((rest - (A @ z).T) ** 2).mean(axis=1), atol=1e-7)
     assert model.score(holed, y[300:]) > 0.9
+
+
+def test_tables_and_sparse_rows_are_rebuilt_as_arrays_are(digits: tuple[Array, Array]) -> None:
+    X, y = digits
+    X = X[:, 20:30]
+    wanted = MixtureClassifier(PPCA(3), decision="reconstruction", novelty=0.1).fit(X, y)
+    frame = pd.DataFrame(X, columns=list("abcdefghij"))
+    for rows in (frame, sparse.csr_array(X)):
+        model = MixtureClassifier(PPCA(3), decision="reconstruction", novelty=0.1).fit(rows, y)
+        np.testing.assert_allclose(
+            model.reconstruction_errors(rows), wanted.reconstruction_errors(X), atol=1e-8
+        )
 
 
 def test_rows_that_no_class_rebuilds_are_novel(digits: tuple[Array, Array]) -> None:

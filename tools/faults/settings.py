@@ -263,6 +263,16 @@ ESTIMATORS = {
         ),
     ),
     "MixtureClassifier": (None, True, _classifier),
+    "KSubspaces": (
+        None,
+        False,
+        lambda r: dict(
+            n_clusters=pick(r, (1, 2, 3)),
+            n_components=pick(r, (0, 1, 2)),
+            max_iter=10,
+            random_state=0,
+        ),
+    ),
     "GTM": (
         None,
         False,
@@ -291,7 +301,7 @@ ESTIMATORS = {
         None,
         False,
         lambda r: dict(
-            n_components=pick(r, (1, 2, None)),
+            n_components=pick(r, (1, 2, 0.9, None)),
             landmarks=pick(r, (None, None, 5)),
             max_iter=10,
             scale=pick(r, ("scores", "latent", "white")),

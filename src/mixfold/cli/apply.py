@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mixfold.cli.axes import has_axes
 from mixfold.cli.data import feature_names, load_model, require
 from mixfold.cli.options import (
     ColumnsOption,
@@ -142,7 +143,8 @@ def score(
 
     rows = write_rows("score", model, file, out, columns, density, quiet, encoding, keep=keep)
     typer.echo(f"rows {rows}")
-    typer.echo(f"log-density per row {total / rows:.6g}")
+    what = "log-density" if hasattr(model, "sample") or has_axes(model) else "log score"
+    typer.echo(f"{what} per row {total / rows:.6g}")
 
 
 def impute(

@@ -24,6 +24,8 @@ def parts_table(model: Any) -> Any:
         return _axes_table(model)
     if has_units(model):
         return _unit_table(model)
+    if hasattr(model, "priors_"):
+        return _class_table(model)
     return _factor_table(model) if hasattr(model, "mean_") else _component_table(model)
 
 
@@ -63,16 +65,34 @@ def _component_table(model: Any) -> Any:
         extras["explained"] = [f"{sum(parts):.1%}" for parts in shares]
     codes = category_shares(model)
     rows = {
-        str(k): ([texts[k] for texts in extras.values()], _centre(centres[k], codes, k))
+        str(k): (
+            [texts[k] for texts in extras.values()],
+            [] if hasattr(model, "transforms_") else _centre(centres[k], codes, k),
+        )
         for k in shown
     }
-    hidden, names = len(centres) - len(shown), feature_names(model)
+    # centres under transformations are not places among the columns
+    names = [] if hasattr(model, "transforms_") else feature_names(model)
+    hidden = len(centres) - len(shown)
     notes = [f"{hidden} more components"] if hidden > 0 else []
     if codes:
         notes.append(
             "of codes: the most probable (its share); of zeros and ones: the share of ones"
         )
     return _table(names, ["component", *extras], rows, ", ".join(notes))
+
+
+def _class_table(model: Any) -> Any:
+    """A row for each class that has a model of its own: its prior, weight and kind of model."""
+    shown = model.classes_.tolist()[:_COMPONENTS_SHOWN]
+    rows: dict[str, tuple[list[str], Any]] = {
+        str(label): ([f"{prior:.3f}", f"{weight:.6g}", type(inner).__name__], [])
+        for label, prior, weight, inner in zip(
+            shown, model.priors_, model.class_weight_, model.estimators_, strict=False
+        )
+    }
+    hidden = len(model.classes_) - len(shown)
+    return _table([], ["class", "prior", "rows", "model"], rows, f"{hidden} more" * (hidden > 0))
 
 
 def _centre(centre: Any, codes: Mapping[int, Any], component: int) -> list[Any]:

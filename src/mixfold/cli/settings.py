@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from mixfold.catalogue import Entry
+from mixfold.cli.registry import find_model
 
 _HINT = "--set"
 _WORDS = {"true": True, "false": False, "none": None}
@@ -85,13 +86,43 @@ def collect_settings(
     entry: Entry, words: list[str], short: Mapping[str, tuple[str, Any]]
 ) -> dict[str, Any]:
     """Constructor arguments; the short options and ``--set`` may not contradict each other."""
-    parameters = parse_settings(words, entry.parameters())
+    inner = _inner_model(entry, words)
+    parameters = parse_settings(words, entry.all_parameters(inner))
     for option, (name, value) in short.items():
         if value is None:
             continue
+        if inner is not None and name == entry.size:
+            name = f"{entry.part}__{inner.size}"
         if name in parameters:
             raise typer.BadParameter(
                 f"{name!r} is also given with {option}; keep one.", param_hint="--set"
             )
         parameters[name] = value
-    return parameters
+    return parameters if inner is None else _assemble(entry, inner, parameters)
+
+
+def _inner_model(entry: Entry, words: list[str]) -> Entry | None:
+    """The model that another one is made of; None if it is not made of others."""
+    if not entry.part:
+        return None
+    chosen = [word.partition("=")[2].strip() for word in words if _names(word, entry.part)]
+    inner = find_model(chosen[0] if chosen else "gaussian-mixture")
+    if inner.target or inner.part or not hasattr(inner.load(), "score_samples"):
+        raise typer.BadParameter(
+            f"{entry.part}={chosen[0]} is no model of the rows of a class; name one without a "
+            "target that has a density, as gaussian-mixture or ppca.",
+            param_hint="--set",
+        )
+    return inner
+
+
+def _names(word: str, name: str) -> bool:
+    return word.partition("=")[0].strip() == name
+
+
+def _assemble(entry: Entry, inner: Entry, parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a model made of another, with that one made."""
+    prefix = f"{entry.part}__"
+    outer = {k: v for k, v in parameters.items() if not k.startswith(prefix) and k != entry.part}
+    own = {k.removeprefix(prefix): v for k, v in parameters.items() if k.startswith(prefix)}
+    return {**outer, entry.part: inner.load()(**own)}

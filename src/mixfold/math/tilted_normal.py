@@ -97,7 +97,7 @@ def tilt(
     edges = [centre + np.linspace(-reach, reach, 2 * int(reach) + 1)]
     steps = 2 * reach * 0.5 ** np.arange(_LEVELS)
     for end in (np.asarray(ends, float) - q) / s:
-        edges += [end - steps, [end], end + steps]
+        edges += [end - steps, np.array([end]), end + steps]
     cut = np.unique(np.concatenate(edges))
     cut = cut[(cut >= centre - reach) & (cut <= centre + reach)]
     half = np.diff(cut)[:, None] / 2

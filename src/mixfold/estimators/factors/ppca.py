@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -33,11 +33,6 @@ _NO_NOISE = (
     "fewer n_components explain all of it, or columns of small units are drowned by others (scale "
     "them)"
 )
-
-
-def _is_share(value: Any) -> bool:
-    real = isinstance(value, Real) and not isinstance(value, bool | Integral)
-    return real and 0 < float(value) <= 1
 
 
 class PPCA(FactorModel):
@@ -152,8 +147,7 @@ class PPCA(FactorModel):
     _constraints: ClassVar[rule.Constraints] = {
         **FactorModel._constraints,
         "n_components": (
-            rule.nothing(), rule.integer(1), rule.one_of(["bic", "mle"]),
-            rule.Rule("a share of the variance, a float above 0 and up to 1.0", _is_share),
+            rule.nothing(), rule.integer(1), rule.one_of(["bic", "mle"]), rule.share_of_variance(),
         ),
         "center": (rule.boolean(),),
         "solver": (rule.one_of([*SOLVERS, "em"]),),

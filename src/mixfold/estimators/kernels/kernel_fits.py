@@ -6,6 +6,7 @@ KernelPCA hands its parameters over as ``Settings`` and gets ``FittedAxes`` back
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -56,18 +57,23 @@ _REACHED = {"float64": 1e-13, "float32": 1e-5}
 _ROUNDING = {"float64": 1e-13, "float32": 1e-6}
 # a filter of the Chebyshev solver is this many products
 _PRODUCTS = 8
+# axes that are tried first where a share of the variance is asked for, and rounding of that share
+_FIRST_AXES, _SHARE_ROUNDING = 20, 1e-12
 
 FittedProjector = DualProjector | PrimalProjector
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The parameters of KernelPCA on which a fit depends; ``size`` None means all axes."""
+    """The parameters of KernelPCA on which a fit depends.
+
+    ``size`` None means all axes; a float is the share of the variance that they are to hold.
+    """
 
     kernel: KernelChoice
     landmarks: Any
     solver: str
-    size: int | None
+    size: int | float | None
     noise: float | None
     tol: float
     max_iter: int
@@ -90,6 +96,7 @@ class Settings:
 
     def size_within(self, largest: int) -> int:
         """The number of axes, of which there are so many at most."""
+        assert not isinstance(self.size, float), "see fit_to_share"
         return largest if self.size is None else min(self.size, largest)
 
 
@@ -130,6 +137,30 @@ def refuse_contradictions(kernel: Any, landmarks: Any, solver: str) -> None:
             "with kernel='precomputed' there are no rows, so landmarks must be a number of "
             "them; got an array"
         )
+
+
+def fit_to_share(settings: Settings, run: Callable[[Settings], FittedAxes]) -> FittedAxes:
+    """The fewest axes that hold the share ``settings.size`` of the variance of the features.
+
+    A number of axes is fitted by ``run``, and doubled until they hold it or there are no more.
+    """
+    if not isinstance(settings.size, float):
+        return run(settings)
+    deadline, size = Deadline.after(settings.time_budget), _FIRST_AXES
+
+    def fit_axes(number: int) -> FittedAxes:
+        return run(replace(settings, size=number, time_budget=deadline.seconds_left))
+
+    while True:
+        found = fit_axes(size)
+        axes = found.projector.axes
+        held = np.cumsum(axes.values) >= (settings.size - _SHARE_ROUNDING) * float(axes.trace)
+        if held.any():
+            needed = int(held.argmax()) + 1
+            return found if needed == len(axes.values) else fit_axes(needed)
+        if len(axes.values) < size or found.reason == "time_budget":
+            return found
+        size *= 2
 
 
 def uses_kernel_matrix(settings: Settings, source: Source) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,6 +24,7 @@ from mixfold.estimators.kernels.kernel_fits import (
     Settings,
     fit_by_kernel_matrix,
     fit_in_coordinates,
+    fit_to_share,
     refuse_contradictions,
     uses_kernel_matrix,
 )
@@ -76,8 +79,9 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
 
     Parameters
     ----------
-    n_components : int or None, default=2
-        Number of axes. None keeps all that have variance. Axes without variance are left out:
+    n_components : int, float or None, default=2
+        Number of axes. A float is a share of the variance to retain: the fewest axes that hold it,
+        found by a few fits. None keeps all that have variance. Axes without variance are left out:
         ``n_components_`` may be less.
     kernel : str or callable, default='rbf'
         'linear', 'rbf', 'poly', 'cosine', 'laplacian', 'precomputed' (X is the kernel matrix), or a
@@ -198,7 +202,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
     _streams_go_on: ClassVar[bool] = True
     _constraints: ClassVar[rule.Constraints] = {
         **KERNEL_RULES,
-        "n_components": (rule.nothing(), rule.integer(1)),
+        "n_components": (rule.nothing(), rule.integer(1), rule.share_of_variance()),
         "landmarks": (rule.nothing(), rule.integer(1), _ROWS),
         "solver": (rule.one_of(_SOLVERS),),
         "scale": (rule.one_of(["scores", "latent", "white"]),),
@@ -214,7 +218,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
 
     def __init__(
         self,
-        n_components: int | None = 2,
+        n_components: int | float | None = 2,
         *,
         kernel: str | Callable[[Any, Any], Any] = "rbf",
         gamma: Any = None,
@@ -307,9 +311,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         with explain_missing_entries():
             if uses_kernel_matrix(settings, source):
                 earlier = getattr(self, "_projector", None) if self.warm_start else None
-                found = fit_by_kernel_matrix(settings, source, earlier)
+                by_matrix = partial(fit_by_kernel_matrix, source=source, earlier=earlier)
+                found = fit_to_share(settings, by_matrix)
             else:
-                found = fit_in_coordinates(settings, source)
+                found = fit_to_share(settings, partial(fit_in_coordinates, source=source))
         self._publish(found)
         self._warn_about(found)
         return found.scores
@@ -355,7 +360,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
             waiting=getattr(self, "_buffer", None),
         )
         with explain_missing_entries():
-            found = learn_batch(self._settings(), source, earlier, self.forgetting)
+            learn = partial(learn_batch, source=source, earlier=earlier, forgetting=self.forgetting)
+            found = fit_to_share(self._settings(), learn)
         self._publish(found)
         if self.n_components_:  # a stream that has only begun need not have any axis
             self._warn_about(found)
@@ -378,7 +384,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
             kernel=KernelChoice(self.kernel, self.gamma, self.degree, self.coef0),
             landmarks=self.landmarks,
             solver=self.solver,
-            size=None if self.n_components is None else int(self.n_components),
+            size=self._wanted_axes(),
             noise=self.noise_variance,
             tol=float(self.tol),
             max_iter=int(self.max_iter),
@@ -389,6 +395,13 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
             executor=self.executor,
             n_jobs=self.n_jobs,
         )
+
+    def _wanted_axes(self) -> int | float | None:
+        """``n_components`` as a plain number; a float is a share of the variance."""
+        if self.n_components is None:
+            return None
+        whole = isinstance(self.n_components, Integral)
+        return int(self.n_components) if whole else float(self.n_components)
 
     def _publish(self, found: FittedAxes) -> None:
         """All that a fit or a batch has found."""

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.utils.validation import has_fit_parameter
 
 from mixfold.contracts import Array, Block, Source
+from mixfold.engine.sources import open_source
 from mixfold.engine.sources.part import PartSource, part_of
 from mixfold.estimators.shell.base import MixfoldEstimator
 from mixfold.estimators.shell.targets import (
@@ -164,6 +165,8 @@ def rebuild_errors(estimator: Any, X: Any) -> Array:
 
 def _errors_of_block(estimator: Any, X: Any) -> Array:
     rows = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=float)
+    if isinstance(estimator, MixfoldEstimator):
+        X = open_source(X)  # whose columns have been matched by name
     if not hasattr(estimator, "reconstruct"):
         found = estimator.inverse_transform(estimator.transform(X))
     elif "least-squares" in getattr(estimator, "_methods", ()):

@@ -272,7 +272,8 @@ def _column_weights(attribute_weights: Any, X: Array, weight: Array) -> Array:
         mean = (share * np.where(seen, X, 0.0)).sum(axis=0) / total
         variance = (share * np.where(seen, X - mean, 0.0) ** 2).sum(axis=0) / total
         level = 1e-24 * np.maximum(mean**2, np.finfo(float).tiny)  # rounding of a constant column
-        return np.divide(0.5, variance, out=np.zeros_like(variance), where=variance > level)
+        known = variance > level
+        return np.asarray(np.divide(0.5, variance, out=np.zeros_like(variance), where=known))
     given = rule.as_numbers(attribute_weights, "attribute_weights")
     good = given.shape == (X.shape[1],) and np.isfinite(given).all() and (given >= 0).all()
     if not good or not given.any():

@@ -381,7 +381,7 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
 
         A row with density zero under every class has the priors.
         """
-        return np.exp(self.predict_log_proba(X))
+        return np.asarray(np.exp(self.predict_log_proba(X)))
 
     @available_if(_goes_by_density)
     def predict_log_proba(self, X: Any) -> Array:
@@ -467,7 +467,7 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
                 "reconstruction_errors goes with decision='reconstruction', got decision="
                 f"{self.decision!r}"
             )
-        return -self._class_scores(X)
+        return np.asarray(-self._class_scores(X))
 
     def _score_by(self, model: Any, X: Any) -> Array:
         """What the model of a class says of rows (n,): log densities, or minus its errors."""

@@ -84,6 +84,14 @@ def share() -> Rule:
     )
 
 
+def share_of_variance() -> Rule:
+    def holds(value: Any) -> bool:
+        real = isinstance(value, Real) and not isinstance(value, bool | Integral)
+        return real and 0 < float(value) <= 1
+
+    return Rule("a share of the variance, a float above 0 and up to 1.0", holds)
+
+
 def values() -> Rule:
     return Rule(
         "values by class",
