@@ -33,7 +33,7 @@ def fits() -> Any:
     import mixfold as m
 
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(20000, 8)) + 1.2 * rng.integers(0, 5, (20000, 1)) * rng.normal(size=8)
+    X = rng.normal(size=(4000, 8)) + 1.2 * rng.integers(0, 5, (4000, 1)) * rng.normal(size=8)
     holes = X.copy()
     holes[rng.random(X.shape) < 0.1] = np.nan
     y = (X[:, 0] + rng.normal(size=len(X)) > 1).astype(int)
@@ -50,7 +50,7 @@ def fits() -> Any:
         ),
         "GaussianMixture-NaN": (
             lambda p: m.GaussianMixture(4, max_iter=25, checkpoint=p, **never),
-            holes[:8000],
+            holes,
             None,
         ),
         "KMeans": (lambda p: m.KMeans(200, max_iter=400, n_init=3, checkpoint=p, **never), X, None),
@@ -182,23 +182,23 @@ def fits() -> Any:
         "PCP": (lambda p: m.PCP(8, 15, max_iter=120, checkpoint=p, **never), counts, None),
         "MatrixFactorization": (
             lambda p: m.MatrixFactorization(6, max_iter=60, checkpoint=p, **never),
-            X[:4000],
-            y[:4000],
+            X,
+            y,
         ),
         "DeepFactorNetwork": (
             lambda p: m.DeepFactorNetwork(
                 (6, 4), max_iter=40, max_epochs=15, checkpoint=p, random_state=0
             ),
-            X[:4000],
-            y[:4000],
+            X,
+            y,
         ),
         "RBM": (lambda p: m.RBM(64, max_epochs=40, random_state=0, checkpoint=p), bits, None),
         "DeepBeliefNetwork": (
             lambda p: m.DeepBeliefNetwork(
                 (32, 32), max_epochs=8, fine_tune_epochs=8, random_state=0, checkpoint=p
             ),
-            bits[:8000],
-            y[:8000],
+            bits,
+            y,
         ),
     }
 
