@@ -154,3 +154,31 @@ def test_a_checkpoint_whose_parts_do_not_fit_each_other_says_so(tmp_path: Path, 
         store.ModelFileError, match=r"cannot go on.*delete the file to fit|delete this checkpoint"
     ):
         begin().fit(rows)
+
+
+@pytest.mark.parametrize("part", ["params", "velocity"])
+@pytest.mark.parametrize("damage", [1e9, 1e37])
+def test_weights_of_a_damaged_checkpoint_that_run_away_are_no_matter_of_the_learning_rate(
+    tmp_path: Path, part: str, damage: float
+) -> None:
+    path = tmp_path / "fit.checkpoint"
+    rows = np.random.default_rng(0).normal(size=(200, 3))
+
+    def begin() -> RBM:
+        quick: dict[str, Any] = {"max_epochs": 10**6, "time_budget": 0.05}
+        return RBM(2, visible="gaussian", random_state=0, checkpoint=path, **quick)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        begin().fit(rows)
+        tree = store.read(path, "checkpoint")
+        standing = tree["progressed"]
+        state = standing.training.state
+        damaged = replace(getattr(state, part), weights=np.full_like(state.params.weights, damage))
+        state = replace(state, **{part: damaged})
+        standing = replace(standing, training=replace(standing.training, state=state))
+        store.write(path, "checkpoint", {**tree, "progressed": standing})
+        with pytest.raises(store.ModelFileError, match=r"weights run away.*delete the file to fit"):
+            begin().set_params(time_budget=None).fit(rows)
+        path.unlink()
+        begin().fit(rows)

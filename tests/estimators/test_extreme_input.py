@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,8 @@ from mixfold.families.exponential.large_counts import poisson_quantile
 from mixfold.families.gaussian import DiagonalMetric
 from mixfold.math import free_codes
 from mixfold.math.free_codes import solve_softmax_residuals
+from mixfold.math.student import fit_student
+from mixfold.models.networks.boltzmann.units import Gaussian
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3))
@@ -483,3 +486,62 @@ def test_gaps_of_distances_whose_terms_overflow_have_the_sign_of_smaller_ones() 
     clear = np.abs(near) > 1e12
     assert clear.sum() > 150
     np.testing.assert_array_equal(np.sign(far[clear]), np.sign(near[clear]))
+
+
+@pytest.mark.parametrize("family", ["exponential", "gamma"])
+def test_times_whose_rate_overflows_are_refused(family: str) -> None:
+    options = {"shape": 2.0} if family == "gamma" else None
+    model = mixfold.Mixture(family, 2, inference="vb", family_options=options, random_state=0)
+    rows = np.column_stack([np.abs(X) + 0.1, np.full(len(X), 1e-310)])
+    with pytest.raises(ValueError, match=r"column 3 must hold .* of at least 1e-300; row 0 has 1e"):
+        model.fit(rows)
+    rows[:, 3] = 1e-299
+    assert np.isfinite(model.fit(rows).score_samples(rows)).all()
+
+
+def test_a_floor_of_noise_near_the_end_of_the_range_of_floats() -> None:
+    model = mixfold.SupervisedPPCA(1, noise_floor=1e300, random_state=0).fit(X, Y)
+    assert np.isfinite(model.lower_bound_)
+
+
+def test_a_search_starts_no_more_threads_than_it_makes_fits() -> None:
+    search = mixfold.MixtureSearch(
+        mixfold.GaussianMixture(max_iter=5), n_components=[1, 2], n_jobs=2**31, random_state=0
+    )
+    before = threading.active_count()
+    search.fit(X)
+    assert len(search.results_["bic"]) == 2 and threading.active_count() <= before + 4
+
+
+@pytest.mark.parametrize("size", [1e60, 1e150])
+def test_laws_of_heavy_tails_are_not_asked_of_rows_beyond_squares(size: float) -> None:
+    rows = X.copy()
+    assert fit_student(rows, np.ones(len(rows))) is not None
+    rows[0] *= size
+    assert fit_student(rows, np.ones(len(rows))) is None
+
+
+def test_visible_numbers_whose_squares_need_double_precision() -> None:
+    units = Gaussian()
+    v, none = np.full((2, 3), 1e30, np.float32), np.zeros(3, np.float32)
+    np.testing.assert_allclose(units.weigh(v, none), -1.5e60, rtol=1e-6)
+    np.testing.assert_allclose(units.log_density(v, 0 * v), -1.5e60, rtol=1e-6)
+    np.testing.assert_allclose(units.log_sum(none, v), 1.5e60, rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e4, 1e6, 1e8])
+def test_a_learned_prior_of_few_means_far_apart(scale: float) -> None:
+    """Fewer means than columns, and each known far better than they are spread."""
+    rng = np.random.default_rng(0)
+    rows = np.round(rng.normal(size=(27, 4)) * scale)
+    model = mixfold.Mixture("known", 3, inference="vb", learn_prior=True, random_state=0)
+    found = model.set_params(max_iter=6).fit(rows)
+    assert np.isfinite(found.lower_bounds_).all() and np.isfinite(found.score(rows))
+
+
+@pytest.mark.parametrize("seed", [4, 9, 29])
+def test_rearrangements_of_rows_of_all_sizes(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = rng.random((20 + seed, 5)) * 10.0 ** rng.uniform(-150, 150, (20 + seed, 1))
+    model = mixfold.NestedMixture(2, 2, covariance_type="tied", max_iter=6, random_state=0)
+    assert np.isfinite(model.fit(rows).score_samples(rows)).all()

@@ -67,6 +67,14 @@ def test_ticks_are_round_few_and_told_apart(low: float, high: float) -> None:
     assert len(set(tick_texts(found))) == len(found)
 
 
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [(-0.6931471805740, -0.6931471805737), (2.83134e-319, 2.8314e-319), (0.0, 5e-324)],
+)
+def test_ticks_that_texts_cannot_tell_apart_are_none(low: float, high: float) -> None:
+    assert ticks(low, high, 6) == [] and tick_texts(ticks(low, high, 6)) == []
+
+
 @pytest.mark.parametrize("values", [[], [np.nan], [5.0, 5.0], [1.0, 1.0 + 1e-15], [0.0]])
 def test_scales_of_nothing_have_ticks(values: list[float]) -> None:
     scale = scale_of(np.array(values), 0.0, 100.0)

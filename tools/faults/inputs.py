@@ -6,7 +6,7 @@
 A case passes if the fit and what is asked of it are finite where promised, or if a ValueError or
 TypeError says what is wrong. Anything else is a finding: another exception, an error that was not
 raised on purpose, a RuntimeWarning of numpy, NaN in an attribute, an answer out of range, a changed
-input, 20 s of CPU time, a dead process.
+input, 20 s of CPU time (120 s in what makes dozens of fits), a dead process.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ from tools.faults.settings import ESTIMATORS, draw_settings
 from tools.faults.tables import draw_odd_setting, draw_oddities, labels, pick, table, weights
 
 LIMIT = 6 * 2**30
+SECONDS = {"MixtureSearch": 120.0, "MixtureClustering": 120.0}  # of CPU time; of others 20
 NOTED = (
     "ConvergenceWarning",
     "DegenerateWarning",
@@ -633,12 +634,13 @@ def campaign(cases: int, seed: int, names: list[str], out: str, first: int = 0) 
     """Run cases in a child and count what became of them."""
     home = scratch_folder("fuzz")
     worker = Worker(
-        [python(), "-m", "tools.faults", "inputs", "--serve"], 20, 240, home / "worker.log"
+        [python(), "-m", "tools.faults", "inputs", "--serve"], 20, 600, home / "worker.log"
     )
     tally = Tally(out)
     began, done, per = time.monotonic(), 0, {}
     for case in range(first, first + -(-cases // len(names))):
         for name in names:
+            worker.cpu_limit = SECONDS.get(name, 20.0)
             answer = worker.ask({"seed": seed, "name": name, "case": case})
             kind = answer["kind"]
             done += 1

@@ -7,10 +7,17 @@ python -m tools.faults kills --saving [--kills 40]  # while a model is saved: ol
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
+import math
+import os
 import random
+import select
+import signal
 import subprocess
 import sys
 import time
+import traceback
 import warnings
 from pathlib import Path
 from typing import Any
@@ -26,7 +33,7 @@ def fits() -> Any:
     import mixfold as m
 
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(20000, 8)) + 1.2 * rng.integers(0, 5, (20000, 1)) * rng.normal(size=8)
+    X = rng.normal(size=(4000, 8)) + 1.2 * rng.integers(0, 5, (4000, 1)) * rng.normal(size=8)
     holes = X.copy()
     holes[rng.random(X.shape) < 0.1] = np.nan
     y = (X[:, 0] + rng.normal(size=len(X)) > 1).astype(int)
@@ -43,7 +50,7 @@ def fits() -> Any:
         ),
         "GaussianMixture-NaN": (
             lambda p: m.GaussianMixture(4, max_iter=25, checkpoint=p, **never),
-            holes[:8000],
+            holes,
             None,
         ),
         "KMeans": (lambda p: m.KMeans(200, max_iter=400, n_init=3, checkpoint=p, **never), X, None),
@@ -144,7 +151,7 @@ def fits() -> Any:
             None,
         ),
         "SupervisedPPCA": (
-            lambda p: m.SupervisedPPCA(2, solver="em", max_iter=300, checkpoint=p, **never),
+            lambda p: m.SupervisedPPCA(2, solver="em", max_iter=60, checkpoint=p, **never),
             X,
             y,
         ),
@@ -171,56 +178,106 @@ def fits() -> Any:
             counts,
             None,
         ),
-        "PLSI": (lambda p: m.PLSI(10, max_iter=60, checkpoint=p, **never), counts, None),
-        "PCP": (lambda p: m.PCP(8, 15, max_iter=40, checkpoint=p, **never), counts, None),
+        "PLSI": (lambda p: m.PLSI(10, max_iter=400, checkpoint=p, **never), counts, None),
+        "PCP": (lambda p: m.PCP(8, 15, max_iter=120, checkpoint=p, **never), counts, None),
         "MatrixFactorization": (
             lambda p: m.MatrixFactorization(6, max_iter=60, checkpoint=p, **never),
-            X[:4000],
-            y[:4000],
+            X,
+            y,
         ),
         "DeepFactorNetwork": (
             lambda p: m.DeepFactorNetwork(
                 (6, 4), max_iter=40, max_epochs=15, checkpoint=p, random_state=0
             ),
-            X[:4000],
-            y[:4000],
+            X,
+            y,
         ),
         "RBM": (lambda p: m.RBM(64, max_epochs=40, random_state=0, checkpoint=p), bits, None),
         "DeepBeliefNetwork": (
             lambda p: m.DeepBeliefNetwork(
                 (32, 32), max_epochs=8, fine_tune_epochs=8, random_state=0, checkpoint=p
             ),
-            bits[:8000],
-            y[:8000],
+            bits,
+            y,
         ),
     }
 
 
-def child(name: str, checkpoint: str, out: str, interval: str) -> None:
+def serve() -> None:
+    """Fork a fit for each line, so that imports are paid once; no fit is made in this process."""
     from mixfold.engine import checkpoints
 
     warnings.simplefilter("ignore")
-    checkpoints._LEAST_SECONDS, checkpoints._SHARE = float(interval), 0.3
-    make, X, y = fits()[name]
-    model = make(checkpoint)
-    print("fitting", flush=True)
-    began = time.monotonic()
-    model.fit(X, y) if y is not None else model.fit(X)
-    print(f"fitted {time.monotonic() - began:.2f}", flush=True)
-    model.save(out)
+    out, made = os.fdopen(os.dup(1), "w"), fits()
+    for line in sys.stdin:
+        ask = json.loads(line)
+        pid = os.fork()
+        if not pid:
+            log = os.open(ask["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+            os.dup2(log, 1)
+            os.dup2(log, 2)
+            checkpoints._LEAST_SECONDS, checkpoints._SHARE = ask["interval"], 0.3
+            os._exit(fit_and_save(made[ask["name"]], ask))
+        out.write(f"{pid}\n")
+        out.flush()
+        out.write(f"{os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])}\n")
+        out.flush()
 
 
-def start(name: str, checkpoint: Path, out: Path, interval: float) -> subprocess.Popen:
-    words = ["--child", name, str(checkpoint), str(out), str(interval)]
-    process = subprocess.Popen(
-        [python(), "-m", "tools.faults", "kills", *words],
+def fit_and_save(fit: Any, ask: dict) -> int:
+    """In the forked process: the fit, its seconds, the model."""
+    try:
+        make, X, y = fit
+        model = make(ask["checkpoint"])
+        began = time.monotonic()
+        model.fit(X, y) if y is not None else model.fit(X)
+        print(f"fitted {time.monotonic() - began:.2f}", flush=True)
+        model.save(ask["out"])
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+class Fit:
+    """One fit in a process of its own."""
+
+    def __init__(self, server: Any, log: Path, **ask: Any) -> None:
+        self.server, self.log, self.code = server, log, None
+        server.stdin.write(json.dumps({**ask, "log": str(log)}) + "\n")
+        server.stdin.flush()
+        self.pid = int(server.stdout.readline())
+
+    def poll(self) -> int | None:
+        """The exit code, None while the fit goes on."""
+        if self.code is None and select.select([self.server.stdout], [], [], 0.0)[0]:
+            self.code = int(self.server.stdout.readline())
+        return self.code
+
+    def wait(self, seconds: float = math.inf) -> int | None:
+        until = time.monotonic() + seconds
+        while self.poll() is None and time.monotonic() < until:
+            time.sleep(0.005)
+        return self.code
+
+    def kill(self) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        self.wait()
+
+    def said(self) -> str:
+        return self.log.read_text(errors="replace").strip()
+
+
+def start_server() -> subprocess.Popen:
+    return subprocess.Popen(
+        [python(), "-u", "-m", "tools.faults", "kills", "--serve"],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
         text=True,
+        bufsize=1,
         env=child_environment(),
     )
-    process.stdout.readline()
-    return process
 
 
 def state(path: Path) -> Any:
@@ -239,7 +296,7 @@ def differences(a: Path, b: Path) -> list[str]:
     ]
 
 
-def murders(name: str, kills: int, rng: random.Random, interval: float) -> str:
+def murders(server: Any, name: str, kills: int, rng: random.Random, interval: float) -> str:
     home = scratch_folder("crash")
     checkpoint, whole, pieces = (
         home / f"{name}.ckpt",
@@ -248,36 +305,41 @@ def murders(name: str, kills: int, rng: random.Random, interval: float) -> str:
     )
     for path in (checkpoint, whole, pieces):
         path.unlink(missing_ok=True)
-    process, began, first = start(name, checkpoint, whole, interval), time.monotonic(), None
-    while process.poll() is None:
+
+    def start(out: Path) -> Fit:
+        ask = dict(name=name, checkpoint=str(checkpoint), out=str(out), interval=interval)
+        return Fit(server, home / f"{name}.log", **ask)
+
+    fit, began, first = start(whole), time.monotonic(), None
+    while fit.poll() is None:
         if first is None and checkpoint.exists():
             first = time.monotonic() - began
-        time.sleep(0.01)
-    out, errors = process.communicate()
-    if process.returncode:
-        return f"{name}: could not be fitted: {errors.strip().splitlines()[-1][:150]}"
-    seconds = float(out.split()[-1])
+        time.sleep(0.005)
+    if fit.code:
+        return f"{name}: could not be fitted: {fit.said().splitlines()[-1][:150]}"
+    seconds = float(fit.said().split()[-1])
     if first is None:
         return f"{name}: fit of {seconds:.1f} s wrote no checkpoint at all"
-    done = runs = resumed = 0
+    done = caught = runs = resumed = 0
     wrong: list[str] = []
     left: list[str] = []
     began = time.monotonic()
-    while done < kills and time.monotonic() - began < 60 + 6 * kills * max(1.0, seconds):
-        process = start(name, checkpoint, pieces, interval)
+    # a kill before the first checkpoint is one, too, but as many as asked are caught with one
+    while caught < kills and time.monotonic() - began < 60 + 6 * kills * max(1.0, seconds):
         resumed += checkpoint.exists()
-        if _alive_after(process, checkpoint, rng, seconds):
-            process.kill()
-            process.communicate()
+        fit = start(pieces)
+        if _alive_after(fit, checkpoint, rng, seconds):
+            fit.kill()
             done += 1
-            if done < kills:
+            caught += checkpoint.exists()
+            if caught < kills:
                 continue
-            process = start(name, checkpoint, pieces, interval)  # and now to the end
             resumed += checkpoint.exists()
-        _, errors = process.communicate()
+            fit = start(pieces)  # and now to the end
+        fit.wait()
         runs += 1
-        if process.returncode:
-            wrong.append(errors.strip().splitlines()[-1][:200])
+        if fit.code:
+            wrong.append(fit.said().splitlines()[-1][:200])
             checkpoint.unlink(missing_ok=True)
         else:
             wrong += differences(whole, pieces)
@@ -285,25 +347,22 @@ def murders(name: str, kills: int, rng: random.Random, interval: float) -> str:
         left += [p.name for p in home.glob(f".{name}.ckpt.*.tmp")]
     verdict = "same bits" if not wrong else f"DIFFERENT: {sorted(set(wrong))[:4]}"
     return (
-        f"{name}: fit of {seconds:.1f} s (first checkpoint after {first:.1f} s), {done} kills, {resumed} resumed, {runs} ends, {verdict}"  # noqa: E501
+        f"{name}: fit of {seconds:.1f} s (first checkpoint after {first:.1f} s), {done} kills, {caught} of them with a checkpoint, {resumed} resumed, {runs} ends, {verdict}"  # noqa: E501
         f"{f', {len(left)} temporary files left' if left else ''}"
     )
 
 
-def _alive_after(process: Any, checkpoint: Path, rng: random.Random, seconds: float) -> bool:
+def _alive_after(fit: Fit, checkpoint: Path, rng: random.Random, seconds: float) -> bool:
     """Wait for some writes of the checkpoint and a moment (or just for a while); False if it has ended."""  # noqa: E501
     patience = time.monotonic() + 20 * max(1.0, seconds)
-    writes, seen = (rng.randint(1, 3), None) if rng.random() < 0.8 else (0, None)
-    while writes and process.poll() is None and time.monotonic() < patience:
+    writes = rng.randint(1, 3) if rng.random() < 0.8 else 0
+    seen = checkpoint.stat().st_mtime_ns if checkpoint.exists() else None  # of an earlier kill
+    while writes and fit.poll() is None and time.monotonic() < patience:
         now = checkpoint.stat().st_mtime_ns if checkpoint.exists() else None
         if now is not None and now != seen:
             seen, writes = now, writes - 1
-        time.sleep(0.005)
-    try:
-        process.wait(rng.uniform(0.0, 0.45))
-    except subprocess.TimeoutExpired:
-        return True
-    return False
+        time.sleep(0.002)
+    return fit.wait(rng.uniform(0.0, min(0.45, 0.1 * seconds))) is None
 
 
 def saving(kills: int, rng: random.Random) -> None:
@@ -356,8 +415,8 @@ def saving(kills: int, rng: random.Random) -> None:
 
 
 def main() -> None:
-    if len(sys.argv) > 1 and sys.argv[1] == "--child":
-        return child(*sys.argv[2:6])
+    if sys.argv[1:] == ["--serve"]:
+        return serve()
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -370,8 +429,12 @@ def main() -> None:
     rng = random.Random(options.seed)
     if options.saving:
         return saving(options.kills, rng)
+    server = start_server()
     for name in options.only.split(",") if options.only else list(fits()):
-        print(murders(name, options.kills, rng, options.interval), flush=True)
+        print(murders(server, name, options.kills, rng, options.interval), flush=True)
+    server.stdin.close()
+    server.wait()
+    server.stdout.close()
     return None
 
 

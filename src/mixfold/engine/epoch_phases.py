@@ -121,6 +121,7 @@ def _one_phase(
 
     done = train(lesson.learner, whole, lesson.rows, lesson.plan, validation=lesson.validation,
                  watch=watch)  # fmt: skip
+    _refuse_what_cannot_go_on(course.training, done)
     report = replace(done, state=None, best=None)
     course = replace(course, reports=(*course.reports, report))
     if done.reason in STOPPED:
@@ -133,6 +134,13 @@ def _one_phase(
         carried=phase.end(course.carried, done.result),
         training=None,
     )
+
+
+def _refuse_what_cannot_go_on(stored: Training | None, done: Training) -> None:
+    """Weights that run away at once are the fault of the file, not of the learning rate: a fit
+    does not store weights that have run away. One from the beginning would tell the rate's."""
+    if stored is not None and done.reason == "trouble" and done.epoch <= stored.epoch + 1:
+        raise ValueError("its weights run away in the first epoch")
 
 
 def _line(name: str, training: Training, plan: EpochPlan) -> str:

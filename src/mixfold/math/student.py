@@ -11,6 +11,7 @@ from scipy.special import gammaln
 from mixfold.contracts import Array
 
 _LEAST, _MOST = np.log(0.5), np.log(200.0)
+_FURTHEST = 1e50  # in median deviations: squares and their ratios stay within range
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +40,18 @@ def fit_student(X: Array, weight: Array, max_iter: int = 200, tol: float = 1e-6)
 
     Returns
     -------
-    Student, or None if the rows span fewer dimensions than they have columns, or half of the
-    entries of a column are the same
+    Student, or None if the rows span fewer dimensions than they have columns, half of the entries
+    of a column are the same, or a row is 1e50 times as far away as half of them
     """
     total, D = weight.sum(), X.shape[1]
     centre = np.median(X, axis=0)
     unit = np.median(np.abs(X - centre), axis=0)
     if (unit == 0).any():  # half of the entries are the same: the likelihood has no maximum
         return None
-    U = (X - centre) / unit
+    with np.errstate(over="ignore"):
+        U = (X - centre) / unit
+    if np.abs(U).max() > _FURTHEST:
+        return None
     mean, scatter, freedom, last = np.zeros(D), np.eye(D), 5.0, -np.inf
     for _ in range(max_iter):
         factor = _cholesky(scatter)

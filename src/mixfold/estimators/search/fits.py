@@ -77,9 +77,10 @@ class Worker:
 
     def run(self, task: Callable[..., T], arguments: Iterable[tuple[Any, ...]]) -> Iterator[T]:
         """``task`` of each tuple, in order."""
-        calls = (delayed(task)(*values) for values in arguments)
+        calls = [delayed(task)(*values) for values in arguments]
         # threads: the data are shared, and the engine's kernels release the interpreter
-        parallel = Parallel(self.n_jobs, require="sharedmem", return_as="generator")
+        threads = min(self.n_jobs, max(1, len(calls)))
+        parallel = Parallel(threads, require="sharedmem", return_as="generator")
         results: Iterator[T] = parallel(calls)
         return results
 

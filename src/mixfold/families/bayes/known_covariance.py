@@ -29,7 +29,13 @@ from mixfold.families.dense import read_dense
 from mixfold.families.full import FullGaussian
 from mixfold.families.gaussian import GaussianParams
 from mixfold.math.frame import Frame
-from mixfold.math.symmetric import LOG_2PI, cholesky, log_determinants
+from mixfold.math.symmetric import (
+    LOG_2PI,
+    cholesky,
+    inverse_factor,
+    log_determinants,
+    raise_eigenvalues,
+)
 
 # means that are averaged over what is believed of them have covariances of their own
 _FULL = FullGaussian()
@@ -172,7 +178,11 @@ class KnownCovariance(KnownRows, ConjugateFamily):
         mean = posterior.means.mean(axis=0)
         away = posterior.means - mean
         covariance = posterior.covariances().mean(axis=0) + away.T @ away / len(away)
-        return KnownPrior(mean, np.linalg.inv(covariance))
+        # few means far apart, each known well: it is singular but for rounding, and its inverse
+        # has to be positive definite
+        covariance, _ = raise_eigenvalues(covariance, 1e-13 * float(np.trace(covariance)))
+        root = inverse_factor(np.linalg.cholesky(covariance))
+        return KnownPrior(mean, root @ root.T)
 
     # ------------------------------------------------ prediction
 

@@ -17,6 +17,9 @@ from mixfold.families.exponential.support import per_column, require_positive
 from mixfold.math.frame import Frame, bulk_of
 from mixfold.math.symmetric import LOG_LIMIT
 
+# smaller times have rates that no float can hold
+_LEAST = 1e-300
+
 
 @record
 @dataclass(frozen=True)
@@ -54,10 +57,10 @@ class Gamma(PairFamily):
         super().check(block, names)
 
     def fault(self, x: Array, size: Array) -> Array:
-        return np.asarray((x <= 0) | np.isinf(x))
+        return np.asarray((x < _LEAST) | np.isinf(x))
 
     def rule(self, size: float) -> str:
-        return "must hold positive and finite numbers"
+        return f"must hold positive and finite numbers, of at least {_LEAST:g}"
 
     def bulk(self, X: Array, weight: Array) -> Frame:
         return bulk_of(X, weight)  # times have no unit of their own

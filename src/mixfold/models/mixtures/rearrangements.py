@@ -136,7 +136,9 @@ def _log_volume(U: Array, share: Array) -> float:
     if U.shape[1] > FULL:
         return float(np.log(share @ centred**2 + RIDGE).sum())
     covariance = (centred * share[:, None]).T @ centred
-    return float(np.linalg.slogdet(covariance + RIDGE * np.eye(len(covariance)))[1])
+    # a row far away has squares that swallow the ridge: it is no less than their rounding
+    ridge = max(RIDGE, 1e-13 * float(np.trace(covariance)))
+    return float(np.linalg.slogdet(covariance + ridge * np.eye(len(covariance)))[1])
 
 
 def _splits(

@@ -195,7 +195,8 @@ class _Line:
         # in units of both views, whose ratio need not be a number that floats can hold
         level = self._level(unit_x, unit_y * np.exp(t))
         sx = max(unit_x * level, floor_x)
-        return sx, max(unit_y * np.exp(t) * (sx / unit_x), floor_y)
+        with np.errstate(over="ignore"):  # beyond a floor near the end of the range of floats
+            return sx, max(unit_y * np.exp(t) * (sx / unit_x), floor_y)
 
     def _level(self, sx: float, sy: float) -> float:
         """Which multiple of two noises is best: the mean of the eigenvalues that are left over."""
@@ -213,6 +214,8 @@ class _Line:
 
     def __call__(self, t: float) -> float:
         sx, sy = self.noises(t)
+        if np.isinf(sy):
+            return -np.inf
         values, _ = self.pair.leading(sx, sy, self.views.n_factors)
         return self.views.objective(values, self.total_x / sx + self.total_y / sy, sx, sy)
 

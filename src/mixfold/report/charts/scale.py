@@ -10,6 +10,8 @@ import numpy as np
 
 from mixfold.contracts import Array
 
+_SMALLEST_GAP = 1e-300  # the steps below it are no powers of ten any more
+
 
 @dataclass(frozen=True, slots=True)
 class Scale:
@@ -53,14 +55,17 @@ def inner_scale(values: Array, start: float, end: float) -> Scale:
 
 
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
-    """At most so many round numbers between two values.
+    """At most so many round numbers between two values; none if 12 digits do not tell them apart.
 
     Examples
     --------
     >>> ticks(0, 10, 6), ticks(-0.13, 0.31, 5)
     ([0.0, 2.0, 4.0, 6.0, 8.0, 10.0], [-0.1, 0.0, 0.1, 0.2, 0.3])
     """
-    power = 10.0 ** math.floor(math.log10((high - low) / most))
+    gap = (high - low) / most
+    if gap <= max(1e-11 * max(abs(low), abs(high)), _SMALLEST_GAP):
+        return []
+    power = 10.0 ** math.floor(math.log10(gap))
     for step in (power * s for s in (1, 2, 5, 10, 20)):
         first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
         if last - first < most:

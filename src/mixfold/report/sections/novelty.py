@@ -148,8 +148,8 @@ def _histogram(subject: Subject, odd: OddRows, name: str) -> Html | None:
         return _by_oddness(subject, values)
     low = float(np.quantile(values, 0.005))
     low -= 0.1 * (float(values.max()) - low)
-    if np.ptp(values) < 80 * np.spacing(np.abs(values).max()):
-        return None  # they differ by rounding: there are no bins between them
+    if np.ptp(values) <= 1e-9 * np.abs(values).max():
+        return None  # they differ by rounding: neither bins nor ticks tell them apart
     counts, edges = np.histogram(np.clip(values, low, None), bins=40)
     label = f"How many {subject.unit}s have which {name}"
     picture = histogram(counts, edges, label, name, list(odd.values), f"{subject.unit}s")

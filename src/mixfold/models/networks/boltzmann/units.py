@@ -91,14 +91,14 @@ class Gaussian:
         return drive
 
     def weigh(self, v: Array, bias: Array) -> Array:
-        return np.asarray(-0.5 * ((v - bias) ** 2).sum(axis=1, dtype=np.float64))
+        return np.asarray(-0.5 * np.square(v - bias, dtype=np.float64).sum(axis=1))
 
     def log_sum(self, bias: Array, added: Array) -> Array:
-        both = (added * bias + 0.5 * added**2).sum(axis=1, dtype=np.float64)
+        both = (added * (bias + 0.5 * np.asarray(added, np.float64))).sum(axis=1)
         return np.asarray(0.5 * len(bias) * np.log(2 * np.pi) + both)
 
     def log_density(self, v: Array, drive: Array) -> Array:
-        squares = ((v - drive) ** 2).sum(axis=1, dtype=np.float64)
+        squares = np.square(v - drive, dtype=np.float64).sum(axis=1)
         return np.asarray(-0.5 * (v.shape[1] * np.log(2 * np.pi) + squares))
 
 
