@@ -211,7 +211,41 @@ def test_more_components_end_the_search_when_they_are_no_better():
     assert tried.tolist() == list(range(1, search.best_params_["n_components"] + 3))
     whole = MixtureSearch(full, n_components=tried, random_state=0).fit(X)
     assert whole.best_params_ == search.best_params_
-    np.testing.assert_allclose(whole.results_["bic"], search.results_["bic"], rtol=1e-6)
+    # the best size and those that could be as good have starts of their own, others may be worse
+    bic, all_bic = search.results_["bic"], whole.results_["bic"]
+    best = search.best_index_
+    np.testing.assert_allclose(bic[best : best + 2], all_bic[best : best + 2], rtol=1e-6)
+    assert (bic >= all_bic - 1e-6 * abs(all_bic)).all()
+    # what is far behind was grown from smaller ones alone, which is what makes the search cheap
+    assert (search.results_["start"][1 : best - 1] == "split").all()
+
+
+def test_a_search_that_grows_finds_what_fits_of_all_sizes_find():
+    """On groups that splits alone do not find: a ring around a blob, in noise."""
+    X, _ = ring(400, np.random.default_rng(3))
+    X = np.r_[X, np.random.default_rng(4).uniform(X.min(0), X.max(0), (40, 2))]
+    full = GaussianMixture()
+    sizes = range(1, 13)
+    grown = MixtureSearch(full, n_components=sizes, patience=5, random_state=0).fit(X)
+    tried = grown.results_["n_components"]
+    whole = MixtureSearch(full, n_components=tried, random_state=0).fit(X)
+    assert grown.best_score_ <= whole.best_score_ + 2  # a difference that says nothing
+
+
+def test_a_kind_that_is_far_behind_gets_no_starts_of_its_own():
+    rng = np.random.default_rng(5)
+    shape = np.array([[1.0, 0.95], [0.95, 1.0]])
+    X = np.r_[
+        rng.multivariate_normal([0, 0], shape, 150), rng.multivariate_normal([4, -4], shape, 150)
+    ]
+    grid = {"covariance_type": ["full", "diag"]}
+    search = MixtureSearch(
+        GaussianMixture(), grid, n_components=range(1, 8), patience=2, random_state=0
+    ).fit(X)
+    assert search.best_params_ == {"n_components": 2, "covariance_type": "full"}
+    diag = search.results_["param_covariance_type"] == "diag"
+    larger = search.results_["n_components"] > 1
+    assert (search.results_["start"][diag & larger] == "split").all()
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 from mixfold import GaussianMixture, Mixture, MixtureOfFactorAnalyzers, MixtureSearch
+from mixfold.estimators.search.one_population import _bent, find_one_population
+from mixfold.estimators.search.rows import Rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 SIZES = {"n_components": range(1, 6), "random_state": 0}
@@ -68,7 +70,9 @@ def test_groups_that_are_groups_are_left_alone():
     found = search(X)
     assert found.best_params_ == {"n_components": 3}
     assert found.notes_ == []
-    assert search(rng.random((600, 2))).notes_ == []  # neither skewed nor heavy
+    # neither skewed nor heavy: what a search divides is flat, and one
+    (note,) = search(rng.random((600, 2))).notes_
+    assert "pieces of one that is long or bent" in note
 
 
 def test_two_skewed_groups_are_two():
@@ -124,3 +128,46 @@ def test_mixtures_of_factor_models_notice_skewness_and_codes_are_no_numbers():
         codes = np.column_stack([X[:, :2], rng.integers(0, 3, 600)])
         found = MixtureSearch(mixed, n_components=range(1, 4)).fit(codes)
     assert not any("BIC" in note for note in found.notes_)
+
+
+def bent(n=500, turn=0.3):
+    rng = np.random.default_rng(5)
+    angle = 2 * np.pi * rng.uniform(0, turn, n)
+    arc = np.column_stack([np.cos(angle), np.sin(angle)])
+    return arc + 0.1 * rng.normal(size=(n, 2))
+
+
+def test_a_bent_group_is_told_of_in_any_units():
+    X = bent()
+    model = GaussianMixture(4, random_state=0).fit(X)
+    found = find_one_population(model, Rows(X), margin=-np.inf)
+    assert "one along a parabola" in found.sentence and found.n_groups == 1
+    turned = X @ np.array([[3.0, 1.0], [-200.0, 500.0]])
+    other = find_one_population(
+        GaussianMixture(4, random_state=0).fit(turned), Rows(turned), margin=-np.inf
+    )
+    # a linear map changes every density by the same factor
+    change = 2 * len(X) * np.log(abs(np.linalg.det([[3.0, 1.0], [-200.0, 500.0]])))
+    numbers = [float(re.findall(r"has BIC (-?[\d.e+]+)", f.sentence)[0]) for f in (found, other)]
+    assert numbers[1] - numbers[0] == pytest.approx(change, rel=1e-3)
+
+
+def test_the_parabola_is_a_density_whose_likelihood_is_right():
+    """By hand: evenly along one column, Gaussian about 1 + 2 t - 3 t^2 in the other."""
+    rng = np.random.default_rng(6)
+    t = rng.uniform(-1, 1, 4000)
+    X = np.column_stack([t, 1 + 2 * t - 3 * t**2 + 0.2 * rng.normal(size=4000)])
+    price = np.log(len(X))
+    (claim,) = _bent(X, np.ones(len(X)), price, 5)
+    off = X[:, 1] - np.polyval(np.polyfit(t, X[:, 1], 2), t)
+    by_hand = -len(X) * (np.log(np.ptp(t)) + 0.5 * (np.log(2 * np.pi * off.var()) + 1))
+    # two ends, one direction, three of the curve, one variance
+    assert claim.bic == pytest.approx(-2 * by_hand + 7 * price, abs=15)
+    assert claim.bic <= -2 * by_hand + 7 * price + 1e-6 * len(X)
+
+
+def test_two_gaussians_that_overlap_are_not_called_bent():
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(600, 2)) + np.outer(np.arange(600) % 2, [3.5, 0])
+    model = GaussianMixture(2, random_state=0).fit(X)
+    assert find_one_population(model, Rows(X), margin=0.0) is None

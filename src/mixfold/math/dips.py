@@ -19,10 +19,10 @@ share fewer rows than the two halves of a flat density would, each taken as a Ga
 If nothing is proven anywhere, the rows do not tell pieces of one group from groups that overlap.
 Then the two explanations are weighed: by the one, the share of the rows of two windows that lie in
 the valley is that of two Gaussians; by the other, the density has no dip and it is a half. If the
-rows of all pairs are likelier by the second, or no two Gaussians would have a valley between them,
-it is one cluster; else components stay what they are, apart from those that share so many rows that
-even two Gaussians would have a single peak. Neither explanation is preferred, so that both errors
-are possible, and both become rare as rows become many.
+rows of all pairs are likelier by the second, it is one cluster; else components stay what they are,
+apart from those that share so many rows that even two Gaussians would have a single peak. Neither
+explanation is preferred, so that both errors are possible, and both become rare as rows become
+many.
 
 Where the pass lies, and which windows are compared, comes from the fitted mixture: the pass of two
 components is the lowest point of their ridgeline (Ray and Lindsay, The topography of multivariate
@@ -372,7 +372,7 @@ def prove_by_density(land: Landscape, overlap: Array, alpha: float) -> ProvenClu
             doubts.append(Doubt(at.i, at.j, tests[0]))
         joined.join(a, b)
     labels = joined.labels()
-    if len(np.unique(labels[used])) == 1 and weigh_gaussians(looked_at) > 0:
+    if len(np.unique(labels[used])) == 1 and weigh_gaussians(looked_at) >= 0:
         overlapping = _join_single_peaks(K, overlap)
         if len(np.unique(overlapping[used])) > 1:
             return ProvenClusters(overlapping, [], proven=False)

@@ -15,7 +15,13 @@ from mixfold.contracts import Array
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.sources import open_source
 from mixfold.families.product.steps import ProductSteps
-from mixfold.math.dips import Doubt, Landscape, prove_by_density, prove_by_odds
+from mixfold.math.dips import (
+    Doubt,
+    Landscape,
+    ProvenClusters,
+    prove_by_density,
+    prove_by_odds,
+)
 from mixfold.math.merging import (
     MergeTree,
     SparseShares,
@@ -221,9 +227,16 @@ def _combine_without_dips(model: Any, rows: RowShares, alpha: float, seed: int) 
         found = prove_by_density(land, overlap, alpha)
     else:
         found = prove_by_odds(rows.shares, rows.weight, overlap, alpha)
+    notes = _describe_doubts(found.doubts)
+    one = None if found.proven else _one_group(model, rows)
+    if one is not None:
+        found = ProvenClusters(np.zeros_like(found.labels), [])
+        notes.append(
+            "no dip of the density is proven anywhere, and the components are taken for one "
+            f"cluster. {one}"
+        )
     tree = merge_components(rows.shares, rows.weight, found.labels)
     used = np.unique(found.labels[tree.mass > 0])
-    notes = _describe_doubts(found.doubts)
     if not found.proven:
         notes.append(
             "the data do not tell whether there are clusters: no dip of the density is proven "
@@ -231,6 +244,15 @@ def _combine_without_dips(model: Any, rows: RowShares, alpha: float, seed: int) 
             "that is no Gaussian looks the same: for one cluster set n_clusters=1"
         )
     return Combined(tree, max(1, len(used)), notes)
+
+
+def _one_group(model: Any, rows: RowShares) -> str | None:
+    """What is said of a single group of another shape that has a lower BIC than the components."""
+    from mixfold.estimators.search.one_population import find_one_population
+    from mixfold.estimators.search.rows import Rows
+
+    found = find_one_population(model, Rows(rows.X, rows.weight), margin=0.0, most_groups=1)
+    return None if found is None or found.n_groups > 1 else found.sentence
 
 
 def _in_space(model: Any) -> bool:

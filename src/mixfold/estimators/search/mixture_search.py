@@ -109,8 +109,10 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         Try starts made from smaller mixtures, for estimators that take ``means_init``.
     patience : int, default=None
         Fit from few components to many and end each kind after so many numbers in a row that were
-        no better than the best before them: the table has fewer rows. None fits all of them. Not
-        with criterion 'held-out', nor with ``cv``.
+        no better than the best before them: the table has fewer rows. Gaussian mixtures are then
+        started from the smaller ones alone, save the best and those that are near it, which have
+        starts of their own as well. None fits all of them. Not with criterion 'held-out', nor
+        with ``cv``.
     allow_degenerate : bool, default=False
         Let a fit win by BIC, AIC or ICL in which a variance was held at its floor or a component
         was given up: its likelihood may say how small the floor is rather than how good the fit.

@@ -1,17 +1,21 @@
-"""Whether the groups that a search found are the skewness, or the tails, of one population.
+"""Whether the groups that a search found are the skewness, tails or bend of one population.
 
 A skewed column is fitted by several Gaussians, however many rows there are. So one Gaussian after a
-change of scale, and one t distribution, are compared with the choice of the search, by BIC of the
-same rows in the same units. One Gaussian without any of that is compared, too: spheres, and
-components whose columns are independent, describe the correlations and units of one.
+change of scale, one t distribution, and one group along a parabola are compared with the choice of
+the search, by BIC of the same rows in the same units. One Gaussian without any of that is compared,
+too: spheres, and components whose columns are independent, describe the correlations and units of
+one.
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from mixfold.contracts import Array, Block
 from mixfold.engine.pilot import draw_pilot
@@ -36,67 +40,161 @@ _LEAST_SKEWNESS = 0.15
 _HEAVY = 30.0
 # share of the rows that may have the same value in a column
 _MOST_TIES = 0.1
+# longest axes between which the direction of a bent group may lie, and how many are tried
+_AXES, _ANGLES = 3, 24
 # groups of changed columns that are tried, at most
 _MOST_GROUPS = 4
 
 
+@dataclass(frozen=True, slots=True)
+class OnePopulation:
+    """Fewer groups, of another shape than a component's, that explain the rows better."""
+
+    n_groups: int
+    sentence: str
+
+
 def describe_one_population(model: Any, rows: Rows, n_effective: float | None = None) -> list[str]:
-    """A sentence if one group, skewed or with heavy tails, explains the rows better; or none."""
+    """A sentence if fewer groups, of another shape, explain the rows better; or none."""
+    found = find_one_population(model, rows, n_effective)
+    return [] if found is None else [found.sentence]
+
+
+def find_one_population(
+    model: Any,
+    rows: Rows,
+    n_effective: float | None = None,
+    *,
+    margin: float = _STRONG,
+    most_groups: int = _MOST_GROUPS,
+) -> OnePopulation | None:
+    """One group (or some, fewer than the model has) that is skewed, bent or has heavy tails, if its
+    BIC is lower than that of the components by more than ``margin``: by default very strong
+    evidence that it explains the rows better."""
     size = getattr(model, "n_components", 1)
     if size < 2 or not hasattr(model, "_n_parameters") or not _is_of_numbers(model):
-        return []
+        return None
     if model.n_features_in_ > _MOST_COLUMNS:
-        return []
+        return None
     X, weight, names = _look(model, rows)
     if len(X) < 10 * X.shape[1]:
-        return []
+        return None
     if n_effective is not None:
         weight = weight * n_effective / weight.sum()
     price = float(np.log(weight.sum()))
     if price <= 0:
-        return []
+        return None
     mixture, reading = model._reading()
     scores = predictions.log_density(mixture, reading, Block(X, complete=False))
     if not np.isfinite(scores).all():
-        return []
+        return None
     groups = float(-2 * weight @ scores) + model._n_parameters() * price
 
     kept = _modelled_columns(model)
     X, names = X[:, kept], [names[d] for d in kept]
-    transforms = [_transform_of(X[:, d], weight) for d in range(X.shape[1])]
-    changed = [d for d, t in enumerate(transforms) if t is not IDENTITY]
-    found = []
-    if changed:
-        fewest, value = _fewer_groups(X, weight, transforms, price, min(size - 1, _MOST_GROUPS))
-        words = [transforms[d].name.format(names[d]) for d in changed[:_SHOWN]]
-        more = f" and {len(changed) - _SHOWN} more columns" if len(changed) > _SHOWN else ""
-        few = "one Gaussian has" if fewest == 1 else f"{fewest} Gaussians have"
-        found.append(
-            (
-                value,
-                f"The {size} groups describe the skewness of {'one' if fewest == 1 else 'fewer'}: "
-                f"with {', '.join(words)}{more}, {few}",
-                "Make that change and search again",
-            )
-        )
+    found = _skewness(X, weight, names, price, min(size - 1, most_groups), size)
     if not np.isnan(X).any() and not any(_has_ties(x, weight) for x in X.T):
         found += _heavy_tails(X, weight, price, size)
+        found += _bent(X, weight, price, size)
     plain = _fewer_groups(X, weight, [IDENTITY] * X.shape[1], price, 1)[1]
-    found = [one for one in found if one[0] < plain - _STRONG]  # what is not Gaussian of one group
+    # what is not Gaussian of one group
+    found = [one for one in found if one.bic < plain - margin]
     if not found:
         if X.shape[1] == 1 or "full" in (
             getattr(model, n, "") for n in ("covariance_type", "family")
         ):
-            return []  # the table of the search has it, if it was asked for
+            return None  # the table of the search has it, if it was asked for
         claim = f"The {size} groups describe how the columns of one vary together: one Gaussian"
-        found = [(plain, f"{claim} with covariance_type='full' has", "Use that and search again")]
-    lowest, claim, remedy = min(found)
-    if not lowest < groups - _STRONG:
+        claim += " with covariance_type='full' has"
+        found = [_Claim(plain, 1, claim, "Use that and search again")]
+    best = min(found, key=lambda one: one.bic)
+    if not best.bic < groups - margin:
+        return None
+    return OnePopulation(
+        best.n_groups,
+        f"{best.words} BIC {best.bic:.6g} against {groups:.6g} of the {size} groups"
+        f"{' (very strong evidence)' if best.bic < groups - _STRONG else ''}. {best.remedy}",
+    )
+
+
+class _Claim(NamedTuple):
+    """Fewer groups that were tried: BIC, how many they are, and what to say of them."""
+
+    bic: float
+    n_groups: int
+    words: str
+    remedy: str
+
+
+def _skewness(
+    X: Array, weight: Array, names: list[str], price: float, most: int, size: int
+) -> list[_Claim]:
+    """Gaussians after a change of scale of the columns that are skewed."""
+    transforms = [_transform_of(X[:, d], weight) for d in range(X.shape[1])]
+    changed = [d for d, t in enumerate(transforms) if t is not IDENTITY]
+    if not changed:
         return []
-    return [
-        f"{claim} BIC {lowest:.6g} against {groups:.6g} of the {size} groups (very strong "
-        f"evidence). {remedy}"
-    ]
+    fewest, value = _fewer_groups(X, weight, transforms, price, most)
+    words = [transforms[d].name.format(names[d]) for d in changed[:_SHOWN]]
+    more = f" and {len(changed) - _SHOWN} more columns" if len(changed) > _SHOWN else ""
+    few = "one Gaussian has" if fewest == 1 else f"{fewest} Gaussians have"
+    claim = (
+        f"The {size} groups describe the skewness of {'one' if fewest == 1 else 'fewer'}: "
+        f"with {', '.join(words)}{more}, {few}"
+    )
+    return [_Claim(value, fewest, claim, "Make that change and search again")]
+
+
+def _bent(X: Array, weight: Array, price: float, size: int) -> list[_Claim]:
+    """One group along a parabola: rows on a stretch of some direction, Gaussian about the curve."""
+    total, D = weight.sum(), X.shape[1]
+    if D < 2:
+        return []
+    centred = X - weight @ X / total
+    spread = np.sqrt(weight @ centred**2 / total)
+    if not (spread > 0).all():
+        return []
+    values, axes = np.linalg.eigh(
+        (centred / spread * weight[:, None]).T @ (centred / spread) / total
+    )
+    if not values[0] > 0:
+        return []
+    white = centred / spread @ (axes / np.sqrt(values))[:, ::-1]
+    log_slope = np.log(spread).sum() + 0.5 * np.log(values).sum()
+    # three of each curve, a covariance about them, the direction, and the ends of the stretch
+    free = 3 * (D - 1) + D * (D - 1) / 2 + (D - 1) + 2
+    best = min(
+        _lowest(lambda angle, i=i, j=j: _curve_cost(white, weight, angle, i, j))
+        for i in range(min(D, _AXES))
+        for j in range(i)
+    )
+    value = float(2 * (best + total * log_slope) + free * price)
+    claim = f"The {size} groups are pieces of one that is long or bent: one along a parabola has"
+    return [_Claim(value, 1, claim, "Take them for one group")] if np.isfinite(value) else []
+
+
+def _lowest(cost: Callable[[float], float]) -> float:
+    """The least value over half a turn: on a grid, and then beside its lowest point."""
+    step = np.pi / _ANGLES
+    start = step * int(np.argmin([cost(step * k) for k in range(_ANGLES)]))
+    found = minimize_scalar(cost, bounds=(start - step, start + step), method="bounded")
+    return float(found.fun)
+
+
+def _curve_cost(white: Array, weight: Array, angle: float, i: int, j: int) -> float:
+    """Minus the log-likelihood of rows about a parabola, along a direction between two axes."""
+    total, D = weight.sum(), white.shape[1]
+    along = np.cos(angle) * white[:, i] + np.sin(angle) * white[:, j]
+    across = white.copy()
+    across[:, j] = np.cos(angle) * white[:, j] - np.sin(angle) * white[:, i]
+    across = np.delete(across, i, axis=1)
+    curve = np.column_stack([np.ones_like(along), along, along**2])
+    root = np.sqrt(weight)[:, None]
+    off = across - curve @ np.linalg.lstsq(root * curve, root * across, rcond=None)[0]
+    volume = np.linalg.slogdet((off * weight[:, None]).T @ off / total)[1]
+    # rows lie evenly along the direction, or are a Gaussian there, of variance one
+    length = min(np.log(np.ptp(along)), 0.5 * (1 + np.log(2 * np.pi)))
+    return float(total * (length + 0.5 * ((D - 1) * (1 + np.log(2 * np.pi)) + volume)))
 
 
 def _is_of_numbers(model: Any) -> bool:
@@ -107,7 +205,7 @@ def _is_of_numbers(model: Any) -> bool:
     return family is None or isinstance(family, GaussianFamily)
 
 
-def _heavy_tails(X: Array, weight: Array, price: float, size: int) -> list[tuple[float, str, str]]:
+def _heavy_tails(X: Array, weight: Array, price: float, size: int) -> list[_Claim]:
     """BIC of one t distribution, and of one for each column, and what to say of them."""
     joint = fit_student(X, weight)
     columns = [fit_student(X[:, [d]], weight) for d in range(X.shape[1])]
@@ -121,8 +219,9 @@ def _heavy_tails(X: Array, weight: Array, price: float, size: int) -> list[tuple
         one = len(laws) == 1
         what = "a t distribution" if one else "a t distribution for each column"
         found.append(
-            (
+            _Claim(
                 value,
+                1,
                 f"The {size} groups describe the heavy tails of one: {what}, with "
                 f"{'' if one else 'at least '}{least:.2g} degrees of freedom, has",
                 "Take them for one group",
