@@ -6,7 +6,7 @@ breaks the rule of a column that was set aside, by t standard deviations, loses 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,6 +61,9 @@ class MixtureOfRemainingColumns(Mixture):
         self, params: MixtureParams, pilot: Pilot, rng: np.random.Generator
     ) -> Iterator[MixtureParams]:
         return _on_remaining_columns(self).rearrangements(params, self._remaining_pilot(pilot), rng)
+
+    def unions(self, fits: Sequence[MixtureParams], pilot: Pilot) -> Iterator[MixtureParams]:
+        return _on_remaining_columns(self).unions(fits, self._remaining_pilot(pilot))
 
     def frame_for(self, pilot: Pilot) -> Frame:
         return super().frame_for(self._remaining_pilot(pilot))
