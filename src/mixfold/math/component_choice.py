@@ -48,7 +48,7 @@ def choose_components(log_density: Array, weight: Array, n_components: int) -> t
     union = _Union(np.maximum(densities, _LEAST), weight / weight.sum())
     a = union.reweight(np.full(log_density.shape[1], 1 / log_density.shape[1]), FIRST_STEPS)
     live = np.arange(len(a))
-    losses = [(union.without(a, place)[0], place) for place in live]
+    losses = [(union.without(a, place)[0], place) for place in range(len(a))]
     heapq.heapify(losses)
     while len(live) > n_components:
         place = _least_loss(union, a, live, losses)
