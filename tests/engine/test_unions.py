@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from mixfold import (
     BayesianGaussianMixture,
@@ -16,7 +17,7 @@ from mixfold import (
     MixtureOfFactorAnalyzers,
     MixtureOfPPCA,
 )
-from mixfold.contracts import Array
+from mixfold.contracts import Array, Block
 from mixfold.engine import unions
 from mixfold.engine.checkpoints import Checkpoint
 from mixfold.engine.climb import climb
@@ -28,6 +29,7 @@ from mixfold.engine.state import Climb, Rules, Task
 from mixfold.families import GAUSSIAN
 from mixfold.models.mixtures import mixture
 from mixfold.models.mixtures.starts import STARTS
+from mixfold.models.mixtures.unions import _log_density
 from mixfold.testing.compare import require_same
 from mixfold.testing.toys import Serial
 
@@ -108,6 +110,16 @@ def test_a_spike_is_no_better_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert merged.objective == best.objective and merged.best is best.best
 
 
+def test_components_are_chosen_by_their_densities_without_their_weights() -> None:
+    X = rows()
+    params = stuck(X, task_of(X), (0, 1), 3).best
+    found = _log_density(MODEL, params, Block(X, complete=True))
+    parts = params.components
+    means = parts.frame.leave(parts.means)
+    scales = np.sqrt(MODEL.family.covariances(parts))
+    np.testing.assert_allclose(found, norm.logpdf(X[:, None], means, scales).sum(axis=2), rtol=1e-6)
+
+
 # ------------------------------------------------ in a fit
 
 
@@ -144,7 +156,7 @@ def test_weights_repeat_rows_and_their_order_does_not_matter() -> None:
     assert ignored.objective == pytest.approx(merged.objective, abs=1e-6)
 
 
-def test_blocks_do_not_matter() -> None:
+def test_threads_do_not_matter() -> None:
     X = np.concatenate([rows(30)] * 20)  # 3,600 rows
     merged = [run(X, replace(MERGED, seed=1), ThreadExecutor(n)) for n in (1, 2)]
     np.testing.assert_array_equal(*[one.params.components.means for one in merged])

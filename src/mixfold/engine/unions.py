@@ -93,7 +93,7 @@ def _try(
 
 def _prospect(trial: Climb) -> float:
     """What more steps of a climb may gain: after few of them the projection is often too high."""
-    return min(trial.remaining, TRIAL_STEPS * (trial.trace[-1] - trial.trace[-2]))
+    return max(min(trial.remaining, TRIAL_STEPS * (trial.trace[-1] - trial.trace[-2])), 0.0)
 
 
 def _is_better(trial: Climb, best: Climb, rules: Rules) -> bool:
