@@ -466,6 +466,7 @@ RARER = {
     "mean_prior": ([0.0, 0.0, 0.0],),
     "means_init": ([[0.0, 0.0], [1.0, 1.0]],),
     "merge_split": (True, False),
+    "merge_starts": (True,),
     "momentum": (0.0, 0.5),
     "n_effective": (2.0, 10.0, 1e6),
     "n_init": (2,),

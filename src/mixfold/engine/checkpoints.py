@@ -17,6 +17,7 @@ from mixfold.contracts import Pilot, record
 from mixfold.engine.executors.cluster import ClusterError
 from mixfold.engine.moves import Moving
 from mixfold.engine.state import Climb
+from mixfold.engine.unions import Ended
 from mixfold.math.frame import check_frames
 
 KIND = "checkpoint"
@@ -43,7 +44,8 @@ class Standing(Protocol):
 class Progressed:
     """Where a fit stands: the restart under way, its climb, and the best climb that has ended.
 
-    ``moving`` is the move out of a local optimum that the climb follows, if it does.
+    ``moving`` is the move out of a local optimum that the climb follows, if it does; ``ended`` are
+    the restarts before it, if they are to be merged.
     """
 
     seed: int
@@ -51,6 +53,7 @@ class Progressed:
     climb: Climb | None
     best: Climb | None
     moving: Moving | None = None
+    ended: tuple[Ended, ...] = ()
 
     @property
     def reason(self) -> str:

@@ -20,7 +20,17 @@ from mixfold.engine.online import Online
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.progress import Progress
 from mixfold.engine.sources import open_source
-from mixfold.engine.state import Climb, Rules, Task, add_events, begin_next_stage, resume_climb
+from mixfold.engine.state import (
+    Climb,
+    Rules,
+    Task,
+    add_events,
+    begin_next_stage,
+    has_spikes,
+    resume_climb,
+    was_stopped,
+)
+from mixfold.engine.unions import keep_ended, merge_climbs
 
 # Candidate starts race on the pilot: so many steps, after which so many go on
 RACE = ((4, 6), (8, 3), (12, 2))
@@ -41,6 +51,7 @@ REARRANGED, TRIALS, BETTER = 3, ((4, 2), (12, 1)), 1e-4
 class Plan:
     """How a fit is run; ``moves`` out of local optima, ``batch_size`` rows between M steps.
 
+    ``merge_starts`` makes one more fit of the components of all restarts.
     ``online`` makes stochastic steps, for data of which a pass takes long.
     """
 
@@ -48,6 +59,7 @@ class Plan:
     max_iter: int = 500
     n_init: int = 1
     n_candidates: int = 4
+    merge_starts: bool = False
     acceleration: Acceleration | None = None
     time_budget: float | None = None
     pilot_size: int | None = None
@@ -152,17 +164,26 @@ def _restarts(job: _Job, progressed: Progressed) -> Climb:
             if progressed.best is None:
                 raise
             progressed = replace(progressed, best=replace(progressed.best, reason="interrupted"))
-        if progressed.best is not None and _was_stopped(progressed.best):
+        if progressed.best is not None and was_stopped(progressed.best):
             break
+    if job.plan.merge_starts:
+        progressed = _merge_restarts(job, progressed)
     assert progressed.best is not None
     if job.checkpoint:
         job.checkpoint.finish(progressed)
     return progressed.best
 
 
-def _was_stopped(climb: Climb) -> bool:
-    """Whether a climb was ended from outside."""
-    return climb.reason in ("time_budget", "interrupted")
+def _merge_restarts(job: _Job, progressed: Progressed) -> Progressed:
+    """The restarts merged into a better fit, if they have ended and there is one."""
+    best = progressed.best
+    if best is None or was_stopped(best) or len(progressed.ended) < 2:
+        return progressed
+    watch = partial(job.progress.report, progressed.restart)
+    merged = merge_climbs(job.task, best, progressed.ended, job.rules, watch)
+    if job.checkpoint and was_stopped(merged):
+        job.checkpoint.write(progressed)  # a fit that goes on from there makes the same steps
+    return replace(progressed, best=replace(merged, rows=None))
 
 
 def _one_restart(job: _Job, progressed: Progressed) -> Progressed:
@@ -180,21 +201,24 @@ def _one_restart(job: _Job, progressed: Progressed) -> Progressed:
         if job.plan.moves:
             moved = improve_by_moves(job.task, done, job.rules, job.plan.moves, watch, moving)
             done, under_way, moving = moved.done, moved.under_way, moved.moving
-        following = None if _was_stopped(done) else begin_next_stage(job.task.model, done)
+        following = None if was_stopped(done) else begin_next_stage(job.task.model, done)
         if following is None:
             break
         state, moving = following, None
-    if checkpoint and _was_stopped(done):
-        if _was_stopped(under_way):
+    if checkpoint and was_stopped(done):
+        if was_stopped(under_way):
             under_way = replace(under_way, reason="")
         checkpoint.write(replace(progressed, climb=under_way, moving=moving))
     done = replace(done, rows=None)  # of this climb alone, and perhaps large
+    ended = progressed.ended
+    if job.plan.merge_starts and not was_stopped(done):
+        ended = keep_ended(ended, done)
     best = progressed.best
     if best is None or done.objective > best.objective:
         best = done
-    elif _was_stopped(done):
+    elif was_stopped(done):
         best = replace(best, reason=done.reason)
-    return replace(progressed, restart=restart + 1, best=best, climb=None, moving=None)
+    return replace(progressed, restart=restart + 1, best=best, climb=None, moving=None, ended=ended)
 
 
 def _pack(task: Task, progressed: Progressed) -> Progressed:
@@ -269,7 +293,7 @@ def _group_equal(climbs: list[Climb]) -> list[list[Climb]]:
     rounding does not choose between them."""
     order = sorted(
         range(len(climbs)),
-        key=lambda i: (not _has_spikes(climbs[i]), climbs[i].objective),
+        key=lambda i: (not has_spikes(climbs[i]), climbs[i].objective),
         reverse=True,
     )
     groups: list[list[int]] = []
@@ -282,7 +306,7 @@ def _group_equal(climbs: list[Climb]) -> list[list[Climb]]:
 
 def _have_met(one: Climb, other: Climb) -> bool:
     near = abs(one.objective - other.objective) <= SAME * one.weight
-    return near and _has_spikes(one) == _has_spikes(other)
+    return near and has_spikes(one) == has_spikes(other)
 
 
 def _settle(task: Task, ranked: list[Climb], rules: Rules) -> Climb:
@@ -299,7 +323,7 @@ def _settle(task: Task, ranked: list[Climb], rules: Rules) -> Climb:
     tried: list[Climb] = []
     for one in ranked[:SETTLED]:
         tried.append(_follow(task, one, rules, steps))
-        if not _has_spikes(tried[-1]):
+        if not has_spikes(tried[-1]):
             return tried[-1]
     return _group_equal(tried)[0][0]
 
@@ -321,8 +345,8 @@ def _rearrange(task: Task, chosen: Climb, rules: Rules, rng: np.random.Generator
 
 
 def _is_better(one: Climb, other: Climb) -> bool:
-    if _has_spikes(one) != _has_spikes(other):
-        return _has_spikes(other)
+    if has_spikes(one) != has_spikes(other):
+        return has_spikes(other)
     return one.objective > other.objective + BETTER * one.weight
 
 
@@ -334,12 +358,6 @@ def _follow(task: Task, state: Climb, rules: Rules, passes: int) -> Climb:
     if done.reason == "interrupted":  # a Ctrl-C among the candidates is meant for the fit
         raise KeyboardInterrupt
     return done
-
-
-def _has_spikes(climb: Climb) -> bool:
-    """Whether a component was floored, moved or dropped, and not merely left to an outlier or to
-    many rows without spread."""
-    return any(event.kind not in ("outlier", "thin") for event in climb.events)
 
 
 def _result(best: Climb, pilot: Pilot) -> Fit:

@@ -104,6 +104,17 @@ class Climb:
         return self.trace[-1] if self.trace else -float("inf")
 
 
+def was_stopped(climb: Climb) -> bool:
+    """Whether a climb was ended from outside."""
+    return climb.reason in ("time_budget", "interrupted")
+
+
+def has_spikes(climb: Climb) -> bool:
+    """Whether a component was floored, moved or dropped, and not merely left to an outlier or to
+    many rows without spread."""
+    return any(event.kind not in ("outlier", "thin") for event in climb.events)
+
+
 def resume_climb(params: Any, climb: Climb | None) -> Climb:
     """The start of a climb from ``params``, where an earlier one may have ended."""
     if climb is None or not climb.trace:

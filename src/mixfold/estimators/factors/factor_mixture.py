@@ -78,6 +78,7 @@ class FactorMixture(MixedLatents, MixtureEstimator):
         noise_floor: float = 1e-6,
         max_iter: int = 500,
         n_init: int = 1,
+        merge_starts: bool = False,
         init_params: str = "kmeans",
         random_state: Any = None,
         warm_start: bool = False,
@@ -97,6 +98,7 @@ class FactorMixture(MixedLatents, MixtureEstimator):
         self.noise_floor = noise_floor
         self.max_iter = max_iter
         self.n_init = n_init
+        self.merge_starts = merge_starts
         self.init_params = init_params
         self.random_state = random_state
         self.warm_start = warm_start
@@ -159,6 +161,7 @@ class FactorMixture(MixedLatents, MixtureEstimator):
             tol=self.tol,
             max_iter=min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter,
             n_init=self.n_init if several else 1,
+            merge_starts=self.merge_starts,
             n_candidates=self._start().n_candidates if several else 1,
             acceleration=acceleration_named(self.acceleration),
             time_budget=self.time_budget,

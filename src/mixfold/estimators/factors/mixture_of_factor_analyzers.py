@@ -49,6 +49,9 @@ class MixtureOfFactorAnalyzers(FactorMixture):
         Largest number of iterations. Each start has this limit.
     n_init : int, default=1
         Starts that are followed to the end; the best is kept.
+    merge_starts : bool, default=False
+        With ``n_init`` above 1: make one more fit of the components of all starts, of which as many
+        are kept as the mixture has, and keep it if it is better than the best of them.
     init_params : {'kmeans', 'subspaces', 'k-means++', 'random_from_data'}, default='kmeans'
         How rows are first shared among the components. 'kmeans' clusters a sample of them on the
         columns and on principal axes, 'subspaces' goes by distance to planes through random rows

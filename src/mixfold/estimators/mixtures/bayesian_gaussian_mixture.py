@@ -67,6 +67,9 @@ class BayesianGaussianMixture(BayesEstimator):
         Largest number of iterations. Each start has this limit.
     n_init : int, default=1
         Starts that are followed to the end; the best is kept.
+    merge_starts : bool, default=False
+        With ``n_init`` above 1: make one more fit of the components of all starts, of which as many
+        are kept as the mixture has, and keep it if it is better than the best of them.
     init_params : str, default='kmeans'
         How rows are first shared among the components. The choices are those of
         :class:`GaussianMixture`.
@@ -200,6 +203,7 @@ class BayesianGaussianMixture(BayesEstimator):
         reg_covar: float = 1e-6,
         max_iter: int = 100,
         n_init: int = 1,
+        merge_starts: bool = False,
         init_params: str = "kmeans",
         weight_concentration_prior_type: str = "dirichlet_process",
         weight_concentration_prior: float | None = None,
@@ -227,6 +231,7 @@ class BayesianGaussianMixture(BayesEstimator):
         self.reg_covar = reg_covar
         self.max_iter = max_iter
         self.n_init = n_init
+        self.merge_starts = merge_starts
         self.init_params = init_params
         self.weight_concentration_prior_type = weight_concentration_prior_type
         self.weight_concentration_prior = weight_concentration_prior
@@ -293,6 +298,7 @@ class BayesianGaussianMixture(BayesEstimator):
             tol=self.tol,
             max_iter=self._most_steps(first_batch),
             n_init=self.n_init,
+            merge_starts=self.merge_starts,
             n_candidates=CANDIDATES if several else 1,
             time_budget=self.time_budget,
             batch_size=None if first_batch else self.batch_size,

@@ -67,6 +67,9 @@ class GaussianMixture(MixtureEstimator):
         Largest number of iterations. Each start has this limit.
     n_init : int, default=1
         Starts that are followed to the end; the best is kept.
+    merge_starts : bool, default=False
+        With ``n_init`` above 1: make one more fit of the components of all starts, of which as many
+        are kept as the mixture has, and keep it if it is better than the best of them.
     init_params : str, default='kmeans'
         How rows are first shared among the components. 'kmeans' makes two dozen k-means starts (on
         scaled columns, on whitened data, on one column or direction, on the distance from a row),
@@ -168,6 +171,7 @@ class GaussianMixture(MixtureEstimator):
         reg_covar: float | str = "auto",
         max_iter: int = 500,
         n_init: int = 1,
+        merge_starts: bool = False,
         init_params: str = "kmeans",
         weights_init: Any = None,
         means_init: Any = None,
@@ -188,6 +192,7 @@ class GaussianMixture(MixtureEstimator):
         self.reg_covar = reg_covar
         self.max_iter = max_iter
         self.n_init = n_init
+        self.merge_starts = merge_starts
         self.init_params = init_params
         self.weights_init = weights_init
         self.means_init = means_init
@@ -243,6 +248,7 @@ class GaussianMixture(MixtureEstimator):
             tol=self.tol,
             max_iter=min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter,
             n_init=self.n_init,
+            merge_starts=self.merge_starts,
             n_candidates=CANDIDATES if several else 1,
             acceleration=acceleration_named(self.acceleration),
             time_budget=self.time_budget,

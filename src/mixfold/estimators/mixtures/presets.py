@@ -36,6 +36,9 @@ _DOC = """{title}
         Largest number of iterations. Each start has this limit.
     n_init : int, default=1
         Starts that are followed to the end; the best is kept.
+    merge_starts : bool, default=False
+        With ``n_init`` above 1: make one more fit of the components of all starts, of which as many
+        are kept as the mixture has, and keep it if it is better than the best of them.
     init_params : str, default='auto'
         How rows are first shared among the components. The choices are 'kmeans', 'k-means++',
         'random', 'random_from_data' and 'randconst'; 'auto' goes by the inference.
@@ -116,6 +119,7 @@ class PresetMixture(GeneralMixture):
         tol: float = 1e-6,
         max_iter: int = 1000,
         n_init: int = 1,
+        merge_starts: bool = False,
         init_params: str = "auto",
         merge_split: bool = True,
         batch_size: int | None = None,
@@ -144,6 +148,7 @@ class PresetMixture(GeneralMixture):
         self.tol = tol
         self.max_iter = max_iter
         self.n_init = n_init
+        self.merge_starts = merge_starts
         self.init_params = init_params
         self.merge_split = merge_split
         self.batch_size = batch_size

@@ -77,6 +77,14 @@ _TABLE = (
         (rule.integer(1),),
         1,
     ),
+    Parameter(
+        "merge_starts",
+        "bool",
+        "With ``n_init`` above 1: make one more fit of the components of all starts, of which as "
+        "many are kept as the mixture has, and keep it if it is better than the best of them.",
+        (rule.boolean(),),
+        False,
+    ),
     Parameter("init_params", None, "How rows are first shared among the components."),
     Parameter(
         "warm_start",

@@ -120,6 +120,10 @@ class BayesMixture(Mixture):
         state = self.mixing.posterior(counts)
         return BayesParams(state, components, prior, counts, self.mixing.mean(state))
 
+    def from_shares(self, params: Any, rows: Started) -> Any:
+        first = replace(self, prior=params.prior)._first(params.components.frame, rows)
+        return replace(first, learning=params.learning)
+
     def sample_moments(self, frame: Frame, rows: Started, resp: Array) -> Any:
         """Statistics of a sample with given shares; holes are filled as its clusters see them."""
         reading = self.family.mode(self.family.from_rows(frame, rows.X, rows.U, resp))

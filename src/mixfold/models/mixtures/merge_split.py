@@ -60,9 +60,7 @@ def proposals(
     if free.size:
         for resp in _splits(model, params, rows, used, int(free[0]), rng):
             started = Started(rows.X, rows.U, resp * rows.weight[:, None], pilot.total_weight)
-            fixed = replace(model, prior=params.prior)
-            first = fixed._first(params.components.frame, started)
-            yield replace(first, learning=params.learning)
+            yield model.from_shares(params, started)
 
 
 def _sample(model: BayesMixture, params: BayesParams, pilot: Pilot) -> _Rows:

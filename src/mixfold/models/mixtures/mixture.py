@@ -5,7 +5,7 @@ z ~ pi,   x | z = k ~ p(x | theta_k)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -46,6 +46,7 @@ from mixfold.models.mixtures.rows import (
     without_empty_rows,
 )
 from mixfold.models.mixtures.starts import KMeansStart, Sample, Start
+from mixfold.models.mixtures.unions import unions
 
 # beyond this a coordinate is no parameter but the overflow of an extrapolation
 COORDINATE_LIMIT = 1e4
@@ -140,6 +141,14 @@ class Mixture:
     ) -> Iterator[MixtureParams]:
         """Other starts, made of a fit with two components merged and one split."""
         return rearrangements(self, params, pilot, rng)
+
+    def unions(self, fits: Sequence[MixtureParams], pilot: Pilot) -> Iterator[MixtureParams]:
+        """Other starts, made of the components of several fits."""
+        return unions(self, fits, pilot)
+
+    def from_shares(self, params: MixtureParams, rows: Started) -> MixtureParams:
+        """Parameters of rows that are shared, as those of a fit in other respects."""
+        return self._first(params.components.frame, rows)
 
     def _first(self, frame: Frame, rows: Started) -> MixtureParams:
         """The parameters of a start."""

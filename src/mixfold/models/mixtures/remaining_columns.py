@@ -6,7 +6,7 @@ breaks the rule of a column that was set aside, by t standard deviations, loses 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -60,6 +60,9 @@ class MixtureOfRemainingColumns(Mixture):
     ) -> Iterator[MixtureParams]:
         pilot = remaining_pilot(pilot, self._columns)
         return _on_remaining_columns(self).rearrangements(params, pilot, rng)
+
+    def unions(self, fits: Sequence[MixtureParams], pilot: Pilot) -> Iterator[MixtureParams]:
+        return _on_remaining_columns(self).unions(fits, self._remaining_pilot(pilot))
 
     def frame_for(self, pilot: Pilot) -> Frame:
         return super().frame_for(remaining_pilot(pilot, self._columns))
