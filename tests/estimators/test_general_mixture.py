@@ -746,7 +746,7 @@ def test_free_parameters_are_the_rank_of_the_density(family: str, weights: str) 
     block = Block(X)
 
     def densities(vector: Array) -> Array:
-        own = params.weights * np.exp(np.append(vector[:free.size], np.zeros(2 - free.size)))
+        own = params.weights * np.exp(np.append(vector[: free.size], np.zeros(2 - free.size)))
         components = mixture.family.from_coordinates(params.components, vector[free.size :])
         reading = replace(
             mixture.prepare(replace(params, components=components)),
