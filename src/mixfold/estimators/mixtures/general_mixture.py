@@ -109,8 +109,8 @@ class GeneralMixture(BayesEstimator):
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_", "lower_bound_",
         "lower_bounds_", "events_", "evidence_bound_", "_dtype", "_stream", "_schedule",
-        "_labelled", "_maxima", "_occurring", "_only", "_dependent", "labels_", "n_clusters_", "traces_",
-        "_draws", "_label_draws",
+        "_labelled", "_maxima", "_occurring", "_only", "_dependent", "labels_", "n_clusters_",
+        "traces_", "_draws", "_label_draws",
     )  # fmt: skip
 
     @abstractmethod
