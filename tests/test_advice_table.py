@@ -45,6 +45,14 @@ POSITIVE = np.abs(X) + 0.1
 Call = Callable[[], Any]
 
 
+def REDUNDANT() -> Any:
+    """A model of a table whose last column is the sum of the others."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        table = np.column_stack([X, X.sum(axis=1)])
+        return m.MixtureOfPPCA(2, 1, random_state=0).fit(table)
+
+
 @dataclass(frozen=True)
 class Row:
     """``piece`` of a message, a call that ends in it, and calls that do what it says."""
@@ -316,6 +324,9 @@ SEARCH = [
         lambda: m.MixtureSearch(n_components=[1], criterion="held-out", cv=5).fit(X[:4]),
         lambda: m.MixtureSearch(n_components=[1], criterion="held-out", cv=5,
                                 random_state=0).fit(X)),
+    row("the values of the known columns determine all others",
+        lambda: REDUNDANT().condition([0, 3], [0.0, 1.0]),
+        lambda: REDUNDANT().condition([0, 1], [0.0, 1.0])),
     row("or n_effective, the number of independent rows",
         lambda: m.GaussianMixture(1).fit(X, sample_weight=np.full(80, 0.001)).bic(
             X, np.full(80, 0.001)),

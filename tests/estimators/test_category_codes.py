@@ -146,3 +146,60 @@ def test_columns_of_counts_do_not_learn_from_other_classes() -> None:
     np.testing.assert_allclose(
         model.estimators_[0].score_samples(counts), alone.score_samples(counts), rtol=1e-9
     )
+
+
+# ------------------------------------------------ columns of counts that are zero throughout
+
+
+def _two_kinds_of_counts(family):
+    rng = np.random.default_rng(0)
+    rates = np.array([[1.0, 6.0, 3.0], [6.0, 1.0, 3.0]])[rng.integers(0, 2, 300)]
+    X = rng.poisson(rates).astype(float)
+    return (X > 2).astype(float) if family == "bernoulli" else np.minimum(X, 20)
+
+
+@pytest.mark.parametrize(
+    ("family", "options"),
+    [
+        ("poisson", None),
+        ("bernoulli", None),
+        ("binomial", {"trials": 20}),
+        ("multinomial", None),
+        ("negative-binomial", None),
+        ("negative-binomial", {"dispersion": 0.5}),
+    ],
+)
+def test_columns_that_are_zero_throughout_are_no_parameters(family, options, tmp_path):
+    X = _two_kinds_of_counts(family)
+    if family == "multinomial":
+        X[:, 0] += 1  # a row without words has no total
+    wide = np.column_stack([X, np.zeros((len(X), 2))])
+    settings = {"n_components": 2, "family_options": options, "random_state": 0}
+    plain, model = Mixture(family, **settings).fit(X), Mixture(family, **settings).fit(wide)
+    assert model._n_parameters() == plain._n_parameters()
+    assert model.bic() == pytest.approx(plain.bic(), abs=1e-4)
+    model.save(tmp_path / "m.mixfold")
+    assert load(tmp_path / "m.mixfold").bic(wide) == pytest.approx(model.bic(wide), rel=1e-12)
+    # later batches may hold what the first does not
+    each = {"poisson": 1, "bernoulli": 1, "binomial": 1, "multinomial": 1}.get(family)
+    each = (1 if options else 2) if each is None else each
+    stream = Mixture(family, **settings).partial_fit(wide)
+    assert stream._n_parameters() == plain._n_parameters() + 2 * each * 2
+
+
+def test_columns_of_one_other_value():
+    X = np.random.default_rng(1).poisson(2.0, (200, 2)).astype(float)
+    wide = np.column_stack([X, np.zeros(200), np.full(200, 3.0)])
+    # a rate of 3 is within its range and could be another; a share of 1 is at the end of it
+    assert Mixture("poisson", 1, random_state=0).fit(wide)._n_parameters() == 3
+    assert Mixture("bernoulli", 1, random_state=0).fit(wide > 2)._n_parameters() == 2
+
+
+def test_a_mixed_table_with_a_column_of_zeros():
+    rng = np.random.default_rng(2)
+    X = np.column_stack([rng.normal(size=(200, 2)), rng.poisson(3, 200), np.zeros(200)])
+    mixed = Mixture({"full": [0, 1], "poisson": [2, 3]}, random_state=0).fit(X)
+    plain = Mixture({"full": [0, 1], "poisson": [2]}, random_state=0).fit(X[:, :3])
+    assert mixed._n_parameters() == plain._n_parameters() == 6
+    given = mixed.condition(0, 0.5)
+    assert given._n_parameters() == 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from mixfold import (
     MultinomialMixture,
     PoissonMixture,
 )
+from mixfold.contracts import Array, Block
 from mixfold.estimators.mixtures import chains
 from mixfold.estimators.mixtures.general_mixture import LEGAL
 from mixfold.families.bayes.known_covariance import KnownCovariance
@@ -715,3 +716,50 @@ def test_criteria_after_a_learned_prior(rng: np.random.Generator) -> None:
     mixture = Mixture("poisson", 3, inference="vb", learn_prior=True, random_state=0).fit(counts)
     assert np.isfinite(mixture.bic(counts))
     assert mixture.aic(counts) < mixture.bic(counts)
+
+
+# ------------------------------------------------ free parameters
+
+
+@pytest.mark.parametrize("weights", ["free", "fixed"])
+@pytest.mark.parametrize(
+    "family", ["full", "tied", "diag", "spherical", "tied-diag", "poisson", "bernoulli", "mixed"]
+)
+def test_free_parameters_are_the_rank_of_the_density(family: str, weights: str) -> None:
+    """Directions in which the density of rows can move, with weights that may move or not."""
+    rng = np.random.default_rng(0)
+    z = rng.integers(0, 2, 300)
+    X = rng.normal(size=(300, 3)) + 3.0 * z[:, None] * [1, -1, 0.5]
+    chosen: Any = family
+    if family in ("poisson", "bernoulli"):
+        X = rng.poisson(np.array([[1.0, 5.0, 2.0, 4.0], [5.0, 1.0, 3.0, 2.0]])[z]).astype(float)
+        X = X if family == "poisson" else (X > 2).astype(float)
+    if family == "mixed":
+        X = np.column_stack([X, rng.poisson(2 + 3 * z)])
+        chosen = {"full": [0, 1], "diag": [2], "poisson": [3]}
+    given: Any = "ml" if weights == "free" else [0.4, 0.6]
+    model = Mixture(chosen, 2, weights=given, random_state=0).fit(X)
+    mixture = model._model(X.shape[1])
+    params = model._params
+    part = mixture.family.coordinates(params.components)
+    free = np.zeros(2 if weights == "free" else 0)
+    block = Block(X)
+
+    def densities(vector: Array) -> Array:
+        own = params.weights * np.exp(np.append(vector[: free.size], np.zeros(2 - free.size)))
+        components = mixture.family.from_coordinates(params.components, vector[free.size :])
+        reading = replace(
+            mixture.prepare(replace(params, components=components)),
+            log_weights=np.log(own / own.sum()),
+        )
+        return np.asarray(mixture.log_row_density(reading, (), block))
+
+    vector = np.concatenate([free, part])
+    steps = 1e-5 * np.eye(vector.size)
+    jacobian = [(densities(vector + s) - densities(vector - s)) / 2e-5 for s in steps]
+    values = np.linalg.svd(np.array(jacobian), compute_uv=False)
+    rank = int((values > 1e-6 * values[0]).sum())
+    if family == "bernoulli":  # 2^4 patterns tell no more than 15 directions
+        assert rank <= 15
+    assert model._n_parameters() == rank
+    assert model.bic() == pytest.approx(-2 * model.score_samples(X).sum() + rank * np.log(300))

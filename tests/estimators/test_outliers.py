@@ -271,6 +271,30 @@ def test_a_covariance_of_all_components_that_is_that_of_one_row_is_told_of():
     assert not other.events_
 
 
+def test_what_a_tied_covariance_takes_of_one_row_is_what_the_prior_of_its_mean_says():
+    """A mean that is believed to lie near the middle, as one row with the precision beta, goes only
+    1 / (1 + beta) of the way to the row; beta / (1 + beta) of the squared distance stays in the
+    scatter, which all components share. A weaker prior of the means leaves it to the row."""
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 3, 300)
+    X = np.vstack([rng.normal(size=(300, 3)) + group[:, None] * [8.0, 0, 0], [1e6, 4, 4]])
+    made = {}
+    for beta in (1.0, 1e-12):
+        model = BayesianGaussianMixture(
+            4, covariance_type="tied", mean_precision_prior=beta, random_state=0, max_iter=500
+        )
+        made[beta], said = fit_and_listen(model, X)
+        assert "far away from all others" in said
+        variance = model.covariances_[0, 0]
+        if beta == 1:
+            np.testing.assert_allclose(variance, beta / (1 + beta) * 1e12 / 301, rtol=0.03)
+        else:
+            assert variance < 2
+    assert adjusted_rand_score(group, made[1e-12][:-1]) > 0.95
+    # so much for the default: the groups are lost in that column, and the row is named
+    assert adjusted_rand_score(group, made[1.0][:-1]) < 0.5
+
+
 def test_the_prior_does_not_follow_one_row():
     X = numbers()
     model = BayesianGaussianMixture(4, random_state=0).fit(X)

@@ -29,6 +29,7 @@ MODELS: dict[str, tuple[Make, str]] = {
         "classes",
     ),
 }
+ONE_START = {"SupervisedMixtureOfPPCA": "k-means++", "MixtureOfFactorModels": "thesis"}
 BY_EM = [name for name in MODELS if "closed" not in name]
 
 
@@ -57,22 +58,25 @@ def density(model: Any, X: Any, y: Array) -> float:
 # ------------------------------------------------ warm starts
 
 
+@pytest.mark.filterwarnings("ignore:component 0 lost its rows:mixfold.DegenerateWarning")
 @pytest.mark.parametrize("name", BY_EM)
 def test_a_warm_start_goes_on(name: str) -> None:
     make, kind = MODELS[name]
     X, y = table(kind)
-    whole = make(random_state=0, warm_start=True).fit(X, y)
+    # several starts race for no more passes than max_iter allows: a fit that is cut may choose
+    # another one, and go on to another maximum. With one start both are the same climb
+    start = {"init_params": ONE_START[name.split(",")[0]]} if "Mixture" in name else {}
+    whole = make(random_state=0, warm_start=True, **start).fit(X, y)
     steps, bound = whole.n_iter_, whole.lower_bound_
     again = whole.fit(X, y)
     assert again.converged_ and again.n_iter_ == 0 and again.lower_bound_ == bound
-    part = make(random_state=0, warm_start=True, max_iter=max(steps // 2, 1))
+    part = make(random_state=0, warm_start=True, max_iter=max(steps // 2, 1), **start)
     with pytest.warns(ConvergenceWarning):
         part.fit(X, y)
     before = part.lower_bound_
     part.set_params(max_iter=1000).fit(X, y)
     assert part.lower_bound_ > before
-    # a start that had fewer passes may be another, of a mixture
-    assert part.lower_bound_ == pytest.approx(bound, abs=3e-2 if "Mixture" in name else 1e-3)
+    assert part.lower_bound_ == pytest.approx(bound, abs=1e-3)
 
 
 @pytest.mark.parametrize("name", BY_EM)

@@ -95,6 +95,15 @@ class ComponentFamily(ABC):
         """
         return self
 
+    def n_settled(self, n_components: int, only: Array) -> int:
+        """Parameters that are no choice, since each of some columns holds one value alone.
+
+        ``only`` (D,) is that value, -1 where a column varies. A column of counts that is zero
+        throughout has the rate 0 in every component, at the end of its range, as a code that
+        never occurs has the share 0: it tells nothing apart, and BIC is not to pay for it.
+        """
+        return 0
+
     def for_columns(self, which: Array, n_features: int) -> Self:
         """The family of some of the columns: settings that have one entry per column are cut."""
         kept = np.arange(n_features)[which]

@@ -92,6 +92,13 @@ class MixtureOfFactorAnalyzers(FactorMixture):
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    Notes
+    -----
+    Columns that are constant, or exact affine functions of others, are set aside by ``fit`` as in
+    :class:`GaussianMixture`: score, BIC and the number of parameters are those of the table without
+    them, and what is published has all columns. That the noise of a copy is the
+    noise of its original cannot be seen in ``noise_variance_``.
+
     References
     ----------
     .. [1] Ghahramani, Hinton. The EM algorithm for mixtures of factor analyzers. University of

@@ -92,6 +92,12 @@ class MixtureOfPPCA(FactorMixture):
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    Notes
+    -----
+    Columns that are constant, or exact affine functions of others, are set aside by ``fit`` as in
+    :class:`GaussianMixture`: score, BIC and the number of parameters are those of the table without
+    them, and what is published has all columns. ``noise_variance_`` is that of the others.
+
     References
     ----------
     .. [1] Tipping, Bishop. Mixtures of probabilistic principal component analyzers. Neural

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from mixfold.contracts import Array, Event, Source
+from mixfold.contracts import Array, Event, Pilot, Source
 from mixfold.engine.chain import Chain, Sweeps
 from mixfold.engine.loop import Fit, Plan
 from mixfold.engine.random import RowKeys
@@ -111,8 +111,8 @@ class GeneralMixture(BayesEstimator):
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_", "lower_bound_",
         "lower_bounds_", "events_", "evidence_bound_", "_dtype", "_stream", "_schedule",
-        "_labelled", "_maxima", "_occurring", "_dependent", "labels_", "n_clusters_", "traces_",
-        "_draws", "_label_draws",
+        "_labelled", "_maxima", "_occurring", "_only", "_dependent", "labels_", "n_clusters_",
+        "traces_", "_draws", "_label_draws",
     )  # fmt: skip
 
     @abstractmethod
@@ -180,6 +180,7 @@ class GeneralMixture(BayesEstimator):
         # categories are counted by their codes
         self._maxima = extend_maxima(survey.pilot.maximum, self._codes_elsewhere)
         self._occurring: tuple[Array, ...] | None = None
+        self._only: Array | None = None
         model = self._model(source.n_features)
         if not model.has_prior:  # with priors there may be more components than rows
             check_enough_rows(survey.pilot.total_rows, self.n_components)
@@ -196,6 +197,7 @@ class GeneralMixture(BayesEstimator):
             codes = count_codes(counted_columns(chosen), survey, self._maxima)
             warn_about_rare_categories(codes, names)
             self._occurring = occurring_codes(codes, self._codes_elsewhere)
+            self._only = _only_values(survey.pilot, self._codes_elsewhere)
             model = model if codes is None else self._model(source.n_features)
         keys = RowKeys(survey.seed)
         return survey, model.with_prior(source, survey.executor, survey.pilot, keys)
@@ -375,6 +377,14 @@ class GeneralMixture(BayesEstimator):
         learned = self._weights_name() in ("dirichlet", "stick-breaking")
         return "random" if learned and self.inference == "vb" else "kmeans"
 
+    def _n_parameters(self) -> int:
+        """Without those of columns that are zero throughout: see ``n_settled``."""
+        found, only = super()._n_parameters(), getattr(self, "_only", None)
+        if only is None:
+            return found
+        model = self._model(self.n_features_in_).only_used(self._params)
+        return found - model.row_family.n_settled(model.n_components, only)
+
     def _kind(self) -> str:
         family = self._family(self.n_features_in_)
         settings = (
@@ -409,6 +419,8 @@ class GeneralMixture(BayesEstimator):
         other._maxima, other._labelled = self._maxima[rest], False
         codes = getattr(self, "_occurring", None)
         other._occurring = None if codes is None else tuple(codes[d] for d in rest)
+        only = getattr(self, "_only", None)
+        other._only = None if only is None else only[rest]
         return other
 
     def _for_columns_of(self, family: ComponentFamily, rest: Array) -> Any:
@@ -465,6 +477,9 @@ class GeneralMixture(BayesEstimator):
             len(codes) != self.n_features_in_ or any(np.ndim(one) != 1 for one in codes)
         ):
             raise ValueError("codes that occur are not those of the columns")
+        only = getattr(self, "_only", None)
+        if only is not None and np.shape(only) != (self.n_features_in_,):
+            raise ValueError("values of columns that hold but one are not those of the columns")
         super()._check_state()
         if self._samples():  # not stored: they follow from the traces
             self.diagnostics_ = {name: summary(draws) for name, draws in self.traces_.items()}
@@ -474,6 +489,17 @@ class GeneralMixture(BayesEstimator):
         missing, sparse = takes_missing_and_sparse(self._family_setting())
         tags.input_tags.allow_nan, tags.input_tags.sparse = missing, sparse
         return tags
+
+
+def _only_values(pilot: Pilot, elsewhere: tuple[Array, ...] | None) -> Array | None:
+    """The value (D,) of each column that holds but one, -1 for others; None if all vary.
+
+    What rows hold ``elsewhere`` is known of codes alone: then all are taken to vary.
+    """
+    one = pilot.maximum == pilot.minimum
+    if elsewhere is not None or not one.any():
+        return None
+    return np.where(one, pilot.maximum, -1.0)  # no count, and no end of a range
 
 
 class Mixture(GeneralMixture):

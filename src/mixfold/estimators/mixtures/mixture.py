@@ -222,7 +222,7 @@ class MixtureEstimator(Combining, SettingAside, DensityEstimator):
     def _state(self) -> dict[str, Any]:
         state = super()._state()
         # a file says what was counted only if anything was
-        return {k: v for k, v in state.items() if v is not None or k != "_occurring"}
+        return {k: v for k, v in state.items() if v is not None or k not in ("_occurring", "_only")}
 
     def _check_state(self) -> None:
         shape = (self.n_components, self._n_modelled)

@@ -167,6 +167,12 @@ class NestedMixture(Combining, SettingAside, DensityEstimator):
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
+    Notes
+    -----
+    Columns that are constant, or exact affine functions of others, are set aside by ``fit`` as in
+    :class:`GaussianMixture`: score, BIC and the number of parameters are those of the table without
+    them, and what is published has all columns.
+
     See Also
     --------
     GaussianMixture : the same density without cells.

@@ -224,7 +224,7 @@ def _heavy_tails(X: Array, weight: Array, price: float, size: int) -> list[_Clai
                 1,
                 f"The {size} groups describe the heavy tails of one: {what}, with "
                 f"{'' if one else 'at least '}{least:.2g} degrees of freedom, has",
-                "Take them for one group",
+                "Treat them as one group",
             )
         )
     return found

@@ -41,6 +41,9 @@ class Bernoulli(PairFamily):
     def terms(self, one: Array, two: Array, size: Array) -> tuple[Array, Array]:
         return one - two, two
 
+    def ends(self, size: Array) -> tuple[float, ...]:
+        return (0.0, 1.0)
+
     def limits(self, size: Array) -> tuple[float, float]:
         return -ODDS_LIMIT, ODDS_LIMIT
 

@@ -57,6 +57,9 @@ class Binomial(PairFamily):
     def terms(self, one: Array, two: Array, size: Array) -> tuple[Array, Array]:
         return one - two, size * two
 
+    def ends(self, size: Array) -> tuple[Any, ...]:
+        return (0.0, size)
+
     def limits(self, size: Array) -> tuple[float, float]:
         return -ODDS_LIMIT, ODDS_LIMIT
 

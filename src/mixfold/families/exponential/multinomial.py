@@ -49,6 +49,9 @@ class Multinomial(SimplexFamily):
     def n_free(self, n_components: int, n_features: int) -> int:
         return n_components * (n_features - 1)
 
+    def n_settled(self, n_components: int, only: Array) -> int:
+        return n_components * min(int((only == 0).sum()), len(only) - 1)
+
     def starts(self, size: Array) -> Array:
         return np.zeros(1, np.int64)
 

@@ -344,6 +344,9 @@ class NegativeBinomial(ConjugateLinearFamily):
     def n_free(self, n_components: int, n_features: int) -> int:
         return (2 if self.learned else 1) * n_components * n_features
 
+    def n_settled(self, n_components: int, only: Array) -> int:
+        return (2 if self.learned else 1) * n_components * int((only == 0).sum())
+
     def workspace_per_row(self, n_components: int, n_features: int) -> int:
         return 2 * (n_components + n_features)
 

@@ -92,6 +92,15 @@ class PairFamily(ConjugateLinearFamily):
     def n_free(self, n_components: int, n_features: int) -> int:
         return n_components * n_features
 
+    def n_settled(self, n_components: int, only: Array) -> int:
+        ends = self.ends(self.column_constants(len(only)))
+        return n_components * int(np.any([only == end for end in ends], axis=0).sum())
+
+    def ends(self, size: Array) -> tuple[Any, ...]:
+        """Entries that put the parameter at an end of its range, if all entries of a column are
+        that."""
+        return ()
+
     def clip_coordinates(self, theta: Array, size: Array) -> Array:
         return np.asarray(np.clip(theta, *self.limits(size)))
 

@@ -58,6 +58,9 @@ class Poisson(PairFamily):
     def terms(self, one: Array, two: Array, size: Array) -> tuple[Array, Array]:
         return one, size * two
 
+    def ends(self, size: Array) -> tuple[Any, ...]:
+        return (0.0,)
+
     def limits(self, size: Array) -> tuple[Array, float]:
         return np.log(LEAST_SHARE / size), LOG_LIMIT
 

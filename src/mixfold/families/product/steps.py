@@ -227,6 +227,11 @@ class ProductSteps(ComponentFamily):
     def n_free(self, n_components: int, n_features: int) -> int:
         return sum(part.family.n_free(n_components, len(part.columns)) for part in self.parts)
 
+    def n_settled(self, n_components: int, only: Array) -> int:
+        return sum(
+            part.family.n_settled(n_components, only[list(part.columns)]) for part in self.parts
+        )
+
     def least_rows(self, n_components: int) -> Array:
         each = [part.family.least_rows(n_components) for part in self.parts]
         return np.asarray(np.max(each, axis=0))
