@@ -31,6 +31,7 @@ def test_page_of_the_model_alone(name: str, page) -> None:
 @pytest.mark.parametrize(
     ("kernel", "shape"), [("rbf", (27, 4)), ("poly", (27, 4)), ("rbf", (9, 8))]
 )
+@pytest.mark.filterwarnings("ignore:.*")
 def test_page_of_a_model_in_the_space_of_a_kernel(
     kernel: str, shape: tuple[int, int], page
 ) -> None:
