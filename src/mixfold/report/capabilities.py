@@ -89,6 +89,11 @@ def units_matter(model: Any) -> bool:
     return isinstance(kind, str) and kind.endswith("spherical")
 
 
+def is_in_kernel_space(model: Any) -> bool:
+    """Whether means and loadings are not those of columns, even if there are as many of them."""
+    return getattr(model, "kernel", None) not in (None, "linear")
+
+
 def groups_of(model: Any) -> Groups | None:
     """Components, clusters, classes of a classifier of densities, or topics; None: no groups."""
     for find in (_components, _centres, _classes, _topics):

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import norm
 
 from mixfold.contracts import Array
-from mixfold.report.capabilities import units_matter
+from mixfold.report.capabilities import is_in_kernel_space, units_matter
 from mixfold.report.formatting import join_words, share, short
 from mixfold.report.section import Note
 from mixfold.report.subject import Subject
@@ -65,6 +65,8 @@ def _impossible(subject: Subject) -> list[Note]:
 
 def _gaussian_margins(model: Any) -> tuple[Array, Array, Array] | None:
     """Weights (K,), means and deviations (K, D) of the columns; None if they are not Gaussian."""
+    if is_in_kernel_space(model):
+        return None
     if hasattr(model, "loadings_") and np.ndim(model.loadings_) == 2 and hasattr(model, "mean_"):
         loadings = np.asarray(model.loadings_, float)
         mean = np.asarray(model.mean_, float)

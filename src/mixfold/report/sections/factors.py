@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.report.capabilities import has_target, units_matter
+from mixfold.report.capabilities import has_target, is_in_kernel_space, units_matter
 from mixfold.report.charts.bars import bar_chart
 from mixfold.report.formatting import number, plural, share
 from mixfold.report.markup import Html, details, join
@@ -21,7 +21,7 @@ _FACTORS, _COLUMNS, _COMPONENTS = 8, 40, 12
 def factors(subject: Subject) -> Section | None:
     """Loadings and explained variance of factor models, single or mixed."""
     loadings = getattr(subject.model, "loadings_", None)
-    if loadings is None or not np.size(loadings):
+    if loadings is None or not np.size(loadings) or is_in_kernel_space(subject.model):
         return None
     loadings = np.asarray(loadings, float)
     if loadings.ndim == 3:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array
+from mixfold.report.capabilities import is_in_kernel_space
 from mixfold.report.formatting import number, share
 from mixfold.report.images import ImageShape, affordable, grey, signed_image, tile
 from mixfold.report.markup import Html, details, join, tag
@@ -77,7 +78,7 @@ def _mean(subject: Subject, shape: ImageShape) -> Html | None:
 def _factors(subject: Subject, shape: ImageShape) -> Html | None:
     """Loadings: of a single component in the open, of several folded away, a line for each."""
     loadings = getattr(subject.model, "loadings_", None)
-    if loadings is None:
+    if loadings is None or is_in_kernel_space(subject.model):
         return None
     loadings = np.asarray(loadings, float)
     sets = loadings[None] if loadings.ndim == 2 else loadings

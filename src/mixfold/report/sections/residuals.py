@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.report.capabilities import units_matter
+from mixfold.report.capabilities import is_in_kernel_space, units_matter
 from mixfold.report.formatting import NOTHING, number, share, short
 from mixfold.report.images import ImageShape, affordable, grey, signed_image, tile
 from mixfold.report.markup import Html, details, join, tag
@@ -55,8 +55,8 @@ def _lead(subject: Subject, kept: Array) -> str:
 
 def _has_factors(subject: Subject) -> bool:
     loadings = getattr(subject.model, "loadings_", None)
-    return loadings is not None and np.shape(loadings)[:1] == (len(subject.names),) \
-        and np.ndim(loadings) == 2  # fmt: skip
+    known = np.ndim(loadings) == 2 and np.shape(loadings)[0] == len(subject.names)
+    return known and not is_in_kernel_space(subject.model)
 
 
 def _columns(subject: Subject, kept: Array) -> Html:
