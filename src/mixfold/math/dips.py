@@ -386,8 +386,11 @@ def weigh_gaussians(looked_at: list[Counts]) -> float:
     whose sum has one peak say nothing.
     """
     some = [c for c in looked_at if 0 < c.expected < 1]
-    return sum(
-        c.n_valley * np.log(2 * c.expected) + c.n_peak * np.log(2 * (1 - c.expected)) for c in some
+    return float(
+        sum(
+            c.n_valley * np.log(2 * c.expected) + c.n_peak * np.log(2 * (1 - c.expected))
+            for c in some
+        )
     )
 
 
