@@ -33,6 +33,7 @@ class Comparison(StrEnum):
     factor_fa = "fa"
     factor_mfa = "mfa"
     factor_impute = "impute"
+    factor_learned = "learned-factors"
     bayes = "bayes"
     counts = "counts"
     supervised = "supervised"

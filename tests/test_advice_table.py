@@ -30,6 +30,8 @@ from mixfold.cli import main
 from mixfold.engine.random import RowKeys, seed_from
 from mixfold.engine.sources import open_source
 from mixfold.estimators.mixtures.family_choice import make_family
+from mixfold.families.factor import TiedLoadings
+from mixfold.families.factor.bayes import BayesFactors
 
 SRC = Path(m.__file__).parent
 RNG = np.random.default_rng(0)
@@ -122,11 +124,43 @@ def risk(probabilities: Any, latents: Any) -> Any:
     return metrics.reduction_risk(probabilities(model), latents(model), model.latent_covariances_)
 
 
+def learned(K: int = 2, n_factors: Any = None, *, rows: Any = X, **settings: Any) -> Call:
+    """A fit that learns its number of factors."""
+    settings = {"inference": "vb", "random_state": 0, "merge_split": False, **settings}
+    return fit("MixtureOfPPCA", K, n_factors, rows=rows, **settings)
+
+
+WIDE = RNG.normal(size=(200, 26)) @ RNG.normal(size=(26, 30)) + 0.1 * RNG.normal(size=(200, 30))
+WIDE[0, 0] = np.nan
 FACTORS = [
     row("lower n_factors", fit("MixtureOfPPCA", 2, 4), fit("MixtureOfPPCA", 2, 2, random_state=0)),
     row("n_factors or give more rows", fit("MixtureOfPPCA", 1, 3, rows=X[:3]),
         fit("MixtureOfPPCA", 1, 1, rows=X[:3], noise_floor=1e-2),
         fit("MixtureOfPPCA", 1, 3, rows=X, random_state=0)),
+    row("is learned, which needs inference='vb'; got inference='em'. Give a number, or use",
+        fit("MixtureOfPPCA", 2, None), fit("MixtureOfPPCA", 2, 1, random_state=0),
+        fit("MixtureOfPPCA", 2, None, inference="vb", random_state=0)),
+    row("Use inference='vb' for a prior of the weights",
+        fit("MixtureOfPPCA", 2, weights="dirichlet"), learned(weights="dirichlet")),
+    row("by inference='em' there is none, got ",
+        fit("MixtureOfPPCA", 2, prior={"noise_shape": 1.0}),
+        fit("MixtureOfPPCA", 2, random_state=0), learned(prior={"noise_shape": 1.0})),
+    row("Leave 'loadings' out, or use inference='em'", learned(tied=("loadings",)), learned(),
+        fit("MixtureOfPPCA", 2, tied=("loadings",), random_state=0)),
+    row("leave 'loadings' out of tied",
+        lambda: BayesFactors(loadings=TiedLoadings()), BayesFactors),
+    row("merged and split during the fit. Set merge_starts=False",
+        fit("MixtureOfPPCA", 2, 1, inference="vb", merge_starts=True, random_state=0),
+        fit("MixtureOfPPCA", 2, 1, inference="vb", merge_starts=False, random_state=0)),
+    row("which inference='vb' does not offer; use 'auto' or 'squarem'",
+        learned(acceleration="quasi-newton"), learned(), learned(acceleration="squarem")),
+    row("or it is no prior; got ", learned(prior={"relevance_rate": 0.0}), learned()),
+    row("columns; give one number, or one for each column",
+        learned(prior={"noise_variance": [0.1, 0.2]}), learned(prior={"noise_variance": 0.1}),
+        learned(prior={"noise_variance": [0.1, 0.2, 0.1]})),
+    row("as many leave nothing to the noise. Lower it, or use n_factors=None",
+        learned(n_factors=3), learned(n_factors=2), learned()),
+    row("set n_factors to a number above ", learned(1, rows=WIDE), learned(1, 28, rows=WIDE)),
     row("and n_features = {}; lower n_components", fit("PPCA", 4), fit("PPCA", 3)),
     row("use 'bic', a share of the ", fit("PPCA", "mle", rows=HOLED),
         fit("PPCA", "bic", rows=HOLED), fit("PPCA", 0.9, rows=HOLED), fit("PPCA", 2, rows=HOLED)),

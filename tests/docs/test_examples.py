@@ -48,7 +48,7 @@ def test_every_example_is_run_here() -> None:
     scripts = {path.name for path in (ROOT / "examples").glob("*.py")}
     assert scripts == {
         "messy_table.py", "larger_than_memory.py", "dask_cluster.py", "eigenfaces.py",
-        "mixture_of_factors.py", "codebook_digits.py",
+        "mixture_of_factors.py", "learned_factors.py", "codebook_digits.py",
         "half_labelled_digits.py", "swiss_roll.py", "gaussian_ridge.py",
         "topics_of_texts.py", "deep_digits.py", "ring_and_moons.py",
     }  # fmt: skip
@@ -111,6 +111,13 @@ def test_mixture_of_factors(tmp_path: Path) -> None:
     assert _number(r"k-means: ([\d.]+)", out) < 0.6
     assert _number(r"this mixture: ([\d.]+)", out) > 0.97
     assert _is_picture(tmp_path / "mixture-of-factors.png")
+
+
+@pytest.mark.slow
+def test_learned_factors(tmp_path: Path) -> None:
+    out = _run("learned_factors.py", tmp_path, "learned-factors.png")
+    assert _number(r"both numbers learned: ([\d.]+)", out) > _number(r"by BIC: ([\d.]+)", out)
+    assert _is_picture(tmp_path / "learned-factors.png")
 
 
 @pytest.mark.slow

@@ -208,6 +208,9 @@ ESTIMATORS = {
         False,
         lambda r: dict(
             n_components=pick(r, (1, 2, 3)),
+            **pick(
+                r, ({}, {}, {"inference": "vb"}, {"inference": "vb", "weights": "stick-breaking"})
+            ),
             n_factors=pick(r, (0, 1, 2)),
             tied=pick(r, ((), ("noise",))),
             **_fitting(r),
@@ -218,6 +221,7 @@ ESTIMATORS = {
         False,
         lambda r: dict(
             n_components=pick(r, (1, 2, 3)),
+            **pick(r, ({}, {}, {"inference": "vb", "alpha": "learn"})),
             n_factors=pick(r, (1, 2)),
             tied=pick(r, ((), ("noise",))),
             **_fitting(r),

@@ -31,6 +31,8 @@ class ConjugateFamily(ComponentFamily):
     """
 
     readings: ClassVar[tuple[str, ...]] = ("mode", "expected", "draw")
+    # whether the moments of two components, added up, are those of all their rows in one
+    sums_can_merge: ClassVar[bool] = True
     # why the parameters of one component cannot be integrated out, where they cannot
     not_collapsed: ClassVar[str] = "it names no law of theirs"
 
@@ -57,9 +59,24 @@ class ConjugateFamily(ComponentFamily):
     def posterior(self, moments: Any, prior: Any, frame: Frame) -> Any:
         """chi_0 + S_k of every component; one without rows has the prior."""
 
+    def update_posterior(self, previous: Any, moments: Any, prior: Any) -> Any:
+        """The posterior after another pass. One whose parts are believed to be independent goes
+        on from the previous one, so that the bound does not fall."""
+        return self.posterior(moments, prior, previous.frame)
+
     @abstractmethod
     def keep_posterior(self, posterior: Any, which: Array) -> Any:
         """Only the components ``which``, in that order."""
+
+    def renewed(self, posterior: Any, which: Array) -> ConjugateFamily:
+        """The family of components that are made anew of the rows of ``which``. Asked where
+        ``sums_can_merge`` is False."""
+        return self
+
+    def replace_posteriors(self, posterior: Any, which: Array, others: Any) -> Any:
+        """The posterior with components ``which`` taken from ``others``, in their order. Asked
+        where ``sums_can_merge`` is False."""
+        raise TypeError(f"the family {self.name!r} starts all its components together")
 
     @abstractmethod
     def change_frame_of_prior(self, prior: Any, old: Frame, new: Frame) -> Any:

@@ -10,7 +10,7 @@ from mixfold.families.factor.noise import IsotropicNoise, Noise
 
 
 class MixtureOfPPCA(FactorMixture):
-    """Mixture of probabilistic PCA (MPPCA) by maximum likelihood: clusters that are flat.
+    """Mixture of probabilistic PCA (MPPCA): clusters that are flat.
 
     The generative model of a row x, with K components of d factors each, is
 
@@ -30,10 +30,32 @@ class MixtureOfPPCA(FactorMixture):
     ----------
     n_components : int, default=1
         Number of components K.
-    n_factors : int or sequence of int, default=1
-        Latent dimension d, for all components or one for each. 0 makes spheres.
+    n_factors : int, sequence of int or None, default=1
+        Latent dimension d, for all components or one for each. 0 makes spheres. By 'vb' the largest
+        number that a component may learn, fewer than there are columns; None means learned, up to
+        n_features - 1 or 64, whichever is less, or 24 where entries are missing.
+    inference : {'em', 'vb'}, default='em'
+        'em' is maximum likelihood. 'vb' is variational Bayes with priors on everything:
+        ``n_components`` and ``n_factors`` are upper bounds, and the number of components, the
+        number of factors of each, loadings, means and noise are learned together [3]_ [4]_.
+    weights : str or array-like of shape (n_components,), default='auto'
+        Prior of the weights: by 'vb' 'dirichlet' (of concentration alpha / n_components each, which
+        'auto' means), 'stick-breaking' (a Dirichlet process), 'ml' or fixed shares. By 'em' 'auto'
+        or 'ml', which are free weights.
+    alpha : float or 'learn', default=1.0
+        Concentration of the weights ('vb'): the larger, the more components are used.
+    prior : dict, default=None
+        Settings of the prior of the components ('vb'), each with a default: ``mean`` of the means,
+        one number for each column (the mean of all rows); ``noise_variance``, what is expected of
+        the noise (a thousandth of the variance of all rows), and ``noise_shape``, half of the rows
+        that this is worth (0.5); ``relevance_shape`` and ``relevance_rate`` of the gamma prior of
+        the precision of each factor, and of the mean, in units of the noise (0.1 and 0.1: next to
+        nothing is said of it).
+    merge_split : bool, default=True
+        Try to merge components that share rows and to split others; keep what raises the bound.
+        Only 'vb' does this.
     tied : tuple of str, default=()
-        What the components share: 'loadings', 'noise', or both.
+        What the components share: 'loadings', 'noise', or both. By 'vb' 'noise' or nothing.
     scale : {'latent', 'scores', 'white'}, default='latent'
         What ``transform`` gives. 'latent': posterior means of the latents, shrunk by the noise.
         'scores': those of PCA in each component, coordinates along its loadings at length one.
@@ -68,6 +90,7 @@ class MixtureOfPPCA(FactorMixture):
         Iterations between two lines of a log.
     acceleration : {'auto', 'quasi-newton', 'squarem'} or None, default='auto'
         Extrapolation between steps, kept only where the objective rises; None makes plain steps.
+        'quasi-newton' is for 'em' only.
     executor : {'threads', 'dask'}, a distributed.Client or an Executor, default='threads'
         Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
     n_jobs : int, default=None
@@ -85,6 +108,9 @@ class MixtureOfPPCA(FactorMixture):
     loadings_ : ndarray of shape (n_components, n_features, n_factors)
         Orthogonal columns, longest first, the largest entry of each positive.
     noise_variance_ : ndarray of shape (n_components,)
+    n_factors_ : ndarray of shape (n_components,)
+        Factors of each component, which by 'vb' are learned. ``loadings_`` are as wide as the
+        largest number; those that a component lacks are zero.
     latent_covariances_ : ndarray of shape (n_components, n_factors, n_factors)
         Of the latents given a complete row.
     converged_, stop_reason_, n_iter_, n_passes_, lower_bound_, lower_bounds_, events_
@@ -97,6 +123,15 @@ class MixtureOfPPCA(FactorMixture):
     Columns that are constant, or exact affine functions of others, are set aside by ``fit`` as in
     :class:`GaussianMixture`: score, BIC and the number of parameters are those of the table without
     them, and what is published has all columns. ``noise_variance_`` is that of the others.
+    By 'vb' all columns are kept.
+
+    By 'vb' there are also ``counts_`` (rows of each component), ``active_`` (more than half a row),
+    ``effective_components_``, ``alpha_`` and ``evidence_bound_``, of which ``lower_bound_`` is the
+    part of a row; components are in decreasing order of their rows. A component has a factor only
+    if the bound is higher with it. Densities, latents, draws and criteria are those of the mixture
+    at the expected weights, loadings, means and noise. ``partial_fit`` learns both numbers from the
+    first batch, which should be a large one; later batches can only leave out factors and
+    components.
 
     References
     ----------
@@ -104,6 +139,10 @@ class MixtureOfPPCA(FactorMixture):
        Computation 11, 1999.
     .. [2] Liu, Rubin, Wu. Parameter expansion to accelerate EM: the PX-EM algorithm. Biometrika 85,
        1998.
+    .. [3] Ghahramani, Beal. Variational inference for Bayesian mixtures of factor analysers. NIPS
+       12, 2000.
+    .. [4] Luttinen, Ilin. Transformations in variational Bayesian factor analysis to speed up
+       learning. Neurocomputing 73, 2010.
 
     Examples
     --------

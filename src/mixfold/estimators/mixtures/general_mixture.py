@@ -48,6 +48,7 @@ from mixfold.estimators.mixtures.set_aside import (
     set_aside_columns,
     tell_of_columns,
 )
+from mixfold.estimators.mixtures.weights import LEGAL, mixing_of, name_weights
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import warn
 from mixfold.estimators.shell.fitting import (
@@ -66,11 +67,7 @@ from mixfold.estimators.shell.units import warn_if_spherical
 from mixfold.families.component import ComponentFamily
 from mixfold.math.chains import summary
 from mixfold.math.partitions import similarity
-from mixfold.mixing.dirichlet import SymmetricDirichlet
-from mixfold.mixing.fixed import FixedWeights
-from mixfold.mixing.free import FreeWeights
 from mixfold.mixing.protocol import Mixing
-from mixfold.mixing.sticks import StickBreaking
 from mixfold.models.mixtures.bayes_mixture import TRACES, BayesMixture, BayesParams
 from mixfold.models.mixtures.inference import INFERENCES
 from mixfold.models.mixtures.mixture import Mixture as MixtureModel
@@ -78,13 +75,6 @@ from mixfold.models.mixtures.mixture import MixtureReading
 from mixfold.models.mixtures.remaining_columns import MixtureOfRemainingColumns
 from mixfold.models.mixtures.starts import STARTS
 
-# which priors of the weights go with which inference, the usual one first
-LEGAL: dict[str, tuple[str, ...]] = {
-    "em": ("ml", "fixed", "dirichlet", "stick-breaking"),
-    "vb": ("dirichlet", "stick-breaking", "fixed", "ml"),
-    "gibbs": ("dirichlet", "stick-breaking", "fixed"),
-    "collapsed": ("stick-breaking", "dirichlet"),
-}
 # posteriors that densities are averaged over, at most
 _AVERAGED = 50
 # what only chains leave, and what they do not
@@ -318,20 +308,10 @@ class GeneralMixture(BayesEstimator):
 
     def _weights_name(self) -> str:
         """Which prior of the weights is meant."""
-        return _name_weights(self.weights, self.inference)
+        return name_weights(self.weights, self.inference)
 
     def _mixing(self) -> Mixing[Any]:
-        name = self._weights_name()
-        if name == "fixed":
-            return FixedWeights(rule.as_numbers(self.weights, "weights").tolist())
-        if name == "ml":
-            return FreeWeights()
-        learn = self.alpha == "learn"
-        alpha = 1.0 if learn else float(self.alpha)
-        if name == "dirichlet":
-            return SymmetricDirichlet(alpha, learn)
-        # samplers may not put the sticks in another order, and a process has none
-        return StickBreaking(alpha, learn, reorder=self.inference in ("em", "vb"))
+        return mixing_of(self.weights, self.alpha, self.inference)
 
     def _options(self) -> dict[str, Any]:
         """Settings of the family and of its prior, together."""
@@ -723,26 +703,9 @@ class Mixture(GeneralMixture):
 # ---------------------------------------------------- which settings go together
 
 
-def _name_weights(weights: Any, inference: str) -> str:
-    """Which prior of the weights is meant."""
-    if not isinstance(weights, str):
-        name = "fixed"
-    elif weights == "auto":
-        name = LEGAL[inference][0]
-    else:
-        name = weights
-    if name not in LEGAL[inference]:
-        raise ValueError(
-            f"inference={inference!r} goes with weights "
-            f"{', '.join(map(repr, LEGAL[inference]))} ('fixed' is an array of shares); got "
-            f"{weights!r}"
-        )
-    return name
-
-
 def _has_no_priors(weights: Any, inference: str, prior: Any) -> bool:
     """Whether there is no prior at all: maximum likelihood."""
-    free = _name_weights(weights, inference) in ("ml", "fixed")
+    free = name_weights(weights, inference) in ("ml", "fixed")
     return inference == "em" and free and prior is None
 
 

@@ -231,14 +231,16 @@ def learn_one_batch(
     source: Source,
     schedule: Schedule,
     total_weight: float | None = 1.0,
+    kept: str = "_params",
 ) -> Learned | None:
     """One step from a batch: store parameters and schedule; None if no row of it counts.
 
     ``total_weight`` is the weight of all rows that the stream stands for, None of those seen.
+    ``kept`` names the attribute with the parameters of the model.
     """
     learned = learn_batch(
         model,
-        estimator._params,
+        getattr(estimator, kept),
         schedule,
         source,
         estimator._executor(source),
@@ -249,7 +251,8 @@ def learn_one_batch(
     if learned.schedule is schedule:
         return None
     note_order(estimator, learned)
-    estimator._params, estimator._schedule = learned.params, learned.schedule
+    setattr(estimator, kept, learned.params)
+    estimator._schedule = learned.schedule
     estimator.n_iter_ = int(learned.schedule.n_batches)
     return learned
 

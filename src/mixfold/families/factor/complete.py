@@ -172,7 +172,7 @@ def careful_scores(U: Array, reading: FactorReading) -> tuple[Array, Array]:
         out[:, k], latents[:, k] = log_density(
             U, reading.means[k], reading.loadings[k], reading.noise[k], reading.parts, k
         )
-    return out - jacobian, latents
+    return out + (reading.gap - jacobian), latents
 
 
 def careful_sums(U: Array, latents: Array, resp: Array, reading: FactorReading) -> FactorSums:

@@ -116,13 +116,17 @@ class FactorFamily(FactorSteps):
         sums = complete.careful_sums(work.U[whole], work.latents, resp[whole], reading)
         if work.rows is None:
             return sums
+        self._check_incomplete()
+        return sums + incomplete.incomplete_sums(work.rows, resp[work.lacking], reading)
+
+    def _check_incomplete(self) -> None:
+        """Refuse to learn from rows with missing entries if there were to be none."""
         if not self.has_missing:
             raise ValueError(
                 "a row has missing entries, and the model was told that there are none; "
                 "make its family with has_missing=True, or begin the fit with the rows that "
                 "have some"
             )
-        return sums + incomplete.incomplete_sums(work.rows, resp[work.lacking], reading)
 
     def about_frame(self, moments: FactorSums) -> FactorSums:
         return change_origin(moments, np.zeros_like(moments.origin))

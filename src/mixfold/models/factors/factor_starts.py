@@ -115,3 +115,12 @@ FACTOR_STARTS: dict[str, Callable[[int], FactorStart]] = {
     "k-means++": lambda n_factors: SimpleStart(PlusPlusStart()),
     "random_from_data": lambda n_factors: SimpleStart(RandomRowsStart()),
 }
+
+
+def sizes_of_starts(n_components: int) -> tuple[int, ...]:
+    """How many components get rows in each start where their number is learned: all, half of them
+    and so on, each in two views. One of large components with many factors may be the best."""
+    sizes = [n_components]
+    while sizes[-1] > 1:
+        sizes.append(sizes[-1] // 2)
+    return tuple(size for size in sizes for _ in range(2 if size > 1 else 1))

@@ -245,8 +245,9 @@ class BayesMixture(Mixture):
         if self.mixing.learn_alpha:
             alpha = self.inference.alpha(self, state, context.rng)
             state = self.mixing.posterior(stats.counts, alpha, state)
-        frame = params.components.frame
-        components = self.conjugate.posterior(stats.components, params.prior, frame)
+        components = self.conjugate.update_posterior(
+            params.components, stats.components, params.prior
+        )
         prior = params.prior
         if params.learning:
             prior = self.conjugate.empirical(components, prior)

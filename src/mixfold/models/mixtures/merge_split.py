@@ -37,6 +37,7 @@ class _Rows:
     U: Array
     weight: Array
     resp: Array
+    log_joint: Array
 
 
 def proposals(
@@ -49,18 +50,70 @@ def proposals(
     """Parameters after a merge or a split, made one by one as they are asked for."""
     rows = _sample(model, params, pilot)
     used = np.flatnonzero(stats.counts > IN_USE)
-    context = Context(pilot, rng)
-    moments = model.family.about_frame(stats.components)
-    for keep, lose in _overlapping(rows, used):
-        counts = stats.counts.copy()
-        counts[keep], counts[lose] = counts[keep] + counts[lose], 0.0
-        merged = replace(stats, counts=counts, components=merge_moments(moments, keep, lose))
-        yield model.update(params, merged, context).params
+    if model.conjugate.sums_can_merge:
+        for pair in _overlapping(rows, used):
+            yield _merged(model, params, stats, pair, Context(pilot, rng))
+    else:
+        for pair in [*_overlapping(rows, used), *_small(rows, used)]:
+            resp = np.zeros((len(rows.U), 2))
+            resp[:, 0] = rows.resp[:, pair].sum(axis=1)
+            yield _with_pair(model, params, stats, pair, rows, resp, pilot)
     free = np.flatnonzero(stats.counts <= IN_USE)
     if free.size:
-        for resp in _splits(model, params, rows, used, int(free[0]), rng):
-            started = Started(rows.X, rows.U, resp * rows.weight[:, None], pilot.total_weight)
-            yield model.from_shares(params, started)
+        slot = int(free[0])
+        for k, resp in _splits(model, params, rows, used, slot, rng):
+            if model.conjugate.sums_can_merge:
+                yield _started(model, params, rows, resp, pilot)
+            else:
+                pair = (k, slot)
+                yield _with_pair(model, params, stats, pair, rows, resp[:, pair], pilot)
+
+
+def _merged(
+    model: BayesMixture, params: BayesParams, stats: MixtureStats, pair: tuple[int, int],
+    context: Context,
+) -> Any:  # fmt: skip
+    """The parameters with the rows of two components in the first of them."""
+    keep, lose = pair
+    counts = stats.counts.copy()
+    counts[keep], counts[lose] = counts[keep] + counts[lose], 0.0
+    moments = merge_moments(model.family.about_frame(stats.components), keep, lose)
+    merged = replace(stats, counts=counts, components=moments)
+    return model.update(params, merged, context).params
+
+
+def _with_pair(
+    model: BayesMixture, params: BayesParams, stats: MixtureStats, pair: tuple[int, int],
+    rows: _Rows, resp: Array, pilot: Pilot,
+) -> Any:  # fmt: skip
+    """The parameters with two components made anew, of rows of the sample by ``resp`` (n, 2)."""
+    frame, which = params.components.frame, np.array(pair)
+    some = np.flatnonzero(resp.sum(axis=1) > 1e-6)
+    resp = resp[some] * rows.weight[some, None]
+    total = float(stats.counts[which].sum())
+    started = Started(rows.X[some], rows.U[some], resp, total)
+    family = model.conjugate.renewed(params.components, which)
+    moments = replace(model, family=family).sample_moments(frame, started, resp)
+    share = total / max(float(resp.sum()), np.finfo(float).tiny)
+    fresh = family.posterior(moments.scale(share), params.prior, frame)
+    counts = stats.counts.copy()
+    counts[which] = resp.sum(axis=0) * share
+    state = model.mixing.posterior(counts, model.alpha_of(params), params.mixing)
+    return replace(
+        params,
+        mixing=state,
+        components=model.conjugate.replace_posteriors(params.components, which, fresh),
+        counts=counts,
+        weights=model.mixing.mean(state),
+    )
+
+
+def _started(
+    model: BayesMixture, params: BayesParams, rows: _Rows, resp: Array, pilot: Pilot
+) -> Any:
+    """Parameters that start from these responsibilities of the sample."""
+    started = Started(rows.X, rows.U, resp * rows.weight[:, None], pilot.total_weight)
+    return model.from_shares(params, started)
 
 
 def _sample(model: BayesMixture, params: BayesParams, pilot: Pilot) -> _Rows:
@@ -69,10 +122,11 @@ def _sample(model: BayesMixture, params: BayesParams, pilot: Pilot) -> _Rows:
         chosen = np.linspace(0, block.n_rows - 1, SPLIT_ROWS).astype(int)
         y = None if block.y is None else block.y[chosen]
         block = replace(block, X=block.X[chosen], y=y, weight=block.weights()[chosen])
-    _, resp = normalise(model.log_joint(model.prepare(params), block))
+    log_joint = model.log_joint(model.prepare(params), block)
+    _, resp = normalise(log_joint)
     X = dense_rows(block.X)
     U = model.family.view(params.components.frame, X)
-    return _Rows(X, np.where(np.isnan(U), 0.0, U), block.weights(), resp)
+    return _Rows(X, np.where(np.isnan(U), 0.0, U), block.weights(), resp, log_joint)
 
 
 def _overlapping(rows: _Rows, used: Array) -> list[tuple[int, int]]:
@@ -86,6 +140,19 @@ def _overlapping(rows: _Rows, used: Array) -> list[tuple[int, int]]:
     mass = rows.resp.sum(axis=0)
     found = [(int(used[i]), int(used[j])) for i, j in pairs]
     return [(i, j) if mass[i] >= mass[j] else (j, i) for i, j in found]
+
+
+def _small(rows: _Rows, used: Array) -> list[tuple[int, int]]:
+    """The smallest components that share their rows with no other, each with the one that likes
+    them next best."""
+    mass = (rows.resp * rows.weight[:, None]).sum(axis=0)
+    found = []
+    for k in used[np.argsort(mass[used], kind="stable")][: min(CANDIDATES, len(used) - 1)]:
+        others = used[used != k]
+        mine = rows.resp[:, k] * rows.weight
+        if mine.sum() > 0:
+            found.append((int(others[(mine @ rows.log_joint[:, others]).argmax()]), int(k)))
+    return found
 
 
 def merge_moments(moments: Any, keep: int, lose: int) -> Any:
@@ -114,8 +181,8 @@ def _splits(
     used: Array,
     slot: int,
     rng: np.random.Generator,
-) -> list[Array]:
-    """Responsibilities with one component in two halves, by how much the evidence gains."""
+) -> list[tuple[int, Array]]:
+    """Components and responsibilities with them in two halves, by how much the evidence gains."""
     owner = rows.resp.argmax(axis=1)
     found = []
     for k in used:
@@ -129,9 +196,9 @@ def _splits(
         moved = mine[half]
         resp[moved, slot] += resp[moved, k]
         resp[moved, k] = 0.0
-        found.append((_gain(model, params, rows, mine, half), resp))
-    found.sort(key=lambda pair: -pair[0])
-    return [resp for gain, resp in found[:CANDIDATES] if gain > 0]
+        found.append((_gain(model, params, rows, mine, half), int(k), resp))
+    found.sort(key=lambda one: -one[0])
+    return [(k, resp) for gain, k, resp in found[:CANDIDATES] if gain > 0]
 
 
 def _halves(U: Array, weight: Array, rng: np.random.Generator) -> Array:

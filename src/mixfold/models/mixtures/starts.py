@@ -230,3 +230,23 @@ STARTS: dict[str, Start] = {
     "random_from_data": RandomRowsStart(),
     "randconst": RandomGaussiansStart(),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class FewerClusters:
+    """A start that gives rows to the first clusters only, to another number of them in each
+    attempt, unless some rows are labelled.
+
+    Where the number is learned, a cluster that shares the rows of another dies slowly, and one that
+    never had any costs little.
+    """
+
+    start: Start
+    sizes: tuple[int, ...]
+
+    def __call__(
+        self, sample: Sample, n_components: int, rng: np.random.Generator, attempt: int
+    ) -> Array:
+        used = self.sizes[attempt % len(self.sizes)] if sample.labels is None else n_components
+        shares = self.start(sample, used, rng, attempt)
+        return np.pad(shares, ((0, 0), (0, n_components - used)))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from mixfold.contracts import Array, Executor, Source
@@ -13,7 +11,7 @@ from mixfold.families.projection import Plane
 from mixfold.math.frame import Frame
 from mixfold.models.factors.spectral import principal_axes
 from mixfold.models.factors.spectral_table import look
-from mixfold.models.mixtures.starts import Sample, Start
+from mixfold.models.mixtures.starts import FewerClusters as FewerClusters
 
 # starts with rows for all clusters; ways in which ``KMeansStart`` looks at the scores, in turn
 _FULL, _VIEWS = 12, 3
@@ -58,26 +56,6 @@ def _plane(
 
 
 # ------------------------------------------------ groups among the scores
-
-
-@dataclass(frozen=True, slots=True)
-class FewerClusters:
-    """A start that gives rows to the first clusters only, to another number of them in each
-    attempt, unless some rows are labelled.
-
-    Where the number is learned, a cluster that shares the rows of another dies slowly, and one that
-    never had any costs little.
-    """
-
-    start: Start
-    sizes: tuple[int, ...]
-
-    def __call__(
-        self, sample: Sample, n_components: int, rng: np.random.Generator, attempt: int
-    ) -> Array:
-        used = self.sizes[attempt % len(self.sizes)] if sample.labels is None else n_components
-        shares = self.start(sample, used, rng, attempt)
-        return np.pad(shares, ((0, 0), (0, n_components - used)))
 
 
 def start_sizes(n_clusters: int, learned: bool) -> tuple[int, ...]:
