@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -164,7 +165,7 @@ def _bent(X: Array, weight: Array, price: float, size: int) -> list[_Claim]:
     # three of each curve, a covariance about them, the direction, and the ends of the stretch
     free = 3 * (D - 1) + D * (D - 1) / 2 + (D - 1) + 2
     best = min(
-        _lowest(lambda angle, i=i, j=j: _curve_cost(white, weight, angle, i, j))
+        _lowest(partial(_curve_cost, white, weight, i, j))
         for i in range(min(D, _AXES))
         for j in range(i)
     )
@@ -181,7 +182,7 @@ def _lowest(cost: Callable[[float], float]) -> float:
     return float(found.fun)
 
 
-def _curve_cost(white: Array, weight: Array, angle: float, i: int, j: int) -> float:
+def _curve_cost(white: Array, weight: Array, i: int, j: int, angle: float) -> float:
     """Minus the log-likelihood of rows about a parabola, along a direction between two axes."""
     total, D = weight.sum(), white.shape[1]
     along = np.cos(angle) * white[:, i] + np.sin(angle) * white[:, j]

@@ -62,7 +62,7 @@ class MixtureOfRemainingColumns(Mixture):
         return _on_remaining_columns(self).rearrangements(params, pilot, rng)
 
     def unions(self, fits: Sequence[MixtureParams], pilot: Pilot) -> Iterator[MixtureParams]:
-        return _on_remaining_columns(self).unions(fits, self._remaining_pilot(pilot))
+        return _on_remaining_columns(self).unions(fits, remaining_pilot(pilot, self._columns))
 
     def frame_for(self, pilot: Pilot) -> Frame:
         return super().frame_for(remaining_pilot(pilot, self._columns))

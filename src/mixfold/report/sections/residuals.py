@@ -55,8 +55,9 @@ def _lead(subject: Subject, kept: Array) -> str:
 
 def _has_factors(subject: Subject) -> bool:
     loadings = getattr(subject.model, "loadings_", None)
-    known = np.ndim(loadings) == 2 and np.shape(loadings)[0] == len(subject.names)
-    return known and not is_in_kernel_space(subject.model)
+    if not isinstance(loadings, np.ndarray) or loadings.ndim != 2:
+        return False
+    return len(loadings) == len(subject.names) and not is_in_kernel_space(subject.model)
 
 
 def _columns(subject: Subject, kept: Array) -> Html:
