@@ -439,7 +439,7 @@ def recovery(model, X, codes: list[int]) -> tuple[np.ndarray, np.ndarray]:
     And the share of hidden entries that are the most common one of their column.
     """
     values = np.asarray(X, float)
-    rng, tried, wrong, common = np.random.default_rng(0), 0, 0.0, 0.0
+    rng, tried, wrong, common, spread = np.random.default_rng(0), 0, 0.0, 0.0, 0.0
     most = pd.DataFrame(values).mode().iloc[0].to_numpy()
     for _ in range(8):
         hidden = ~np.isnan(values) & (rng.random(values.shape) < 0.1)
@@ -447,11 +447,15 @@ def recovery(model, X, codes: list[int]) -> tuple[np.ndarray, np.ndarray]:
         shown = np.where(hidden, np.nan, values)
         filled = model.impute(pd.DataFrame(shown, columns=X.columns)
                               if isinstance(X, pd.DataFrame) else shown)  # fmt: skip
-        error = (values - filled) ** 2 / np.nanvar(values, axis=0)
+        error = (values - filled) ** 2
         error[:, codes] = np.round(filled[:, codes]) != values[:, codes]
+        # against the mean of the column, for the same entries
+        base = (values - np.nanmean(values, axis=0)) ** 2
+        base[:, codes] = 1.0
+        spread = spread + np.where(hidden, base, 0).sum(axis=0)
         tried, wrong = tried + hidden.sum(axis=0), wrong + np.where(hidden, error, 0).sum(axis=0)
         common = common + (hidden & (values == most)).sum(axis=0)
-    return 1 - wrong / tried, common / tried
+    return 1 - wrong / spread, common / tried
 
 
 def spread_of(model) -> np.ndarray:

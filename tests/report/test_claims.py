@@ -170,6 +170,26 @@ def test_counts(tmp_path) -> None:
     check_frame(found, model, X, "2 components", f"300 rows and 3 columns; {end_of(model)}")
 
 
+@pytest.mark.filterwarnings("ignore::mixfold.DegenerateWarning")
+def test_columns_that_do_not_vary(tmp_path) -> None:
+    """They have their value and no spread, and one sentence tells of them."""
+    rng = np.random.default_rng(1)
+    X = pd.DataFrame(rng.normal(size=(150, 2)) * [1, 300], columns=["a", "b"])
+    X["a"] += np.repeat([0, 8], 75)
+    X["never"] = 7.0
+    model = GaussianMixture(2, covariance_type="diag", random_state=0).fit(X)
+    found = sections(model, tmp_path, X)
+    assert re.search(r"never 7\s+± 0 7\s+± 0", found.words["profiles"])
+    assert "('never' is 7, in all rows)" in found.words["head"]
+    assert "holds the same value" not in found.words["head"]
+    assert "1 warning." in found.words["head"]
+    counts = pd.DataFrame(rng.poisson([[3.0, 9.0]], (150, 2)), columns=["a", "b"]).assign(never=0.0)
+    counts["a"] += np.repeat([0, 20], 75)
+    found = sections(PoissonMixture(2, random_state=0).fit(counts), tmp_path, counts)
+    assert re.search(r"never 0\s+± 0 0\s+± 0", found.words["profiles"])
+    assert "'never' holds the same value in all rows" in found.words["head"]
+
+
 def bits_of_codes(shares: np.ndarray, weights: np.ndarray) -> float:
     return float(
         sum(w * entropy(p, weights @ shares, base=2) for w, p in zip(weights, shares, strict=True))

@@ -187,6 +187,16 @@ def test_recovery_of_hidden_entries(rng: np.random.Generator) -> None:
     assert 0.7 < found[0] < 0.95 and 0.7 < found[1] < 0.95 and abs(found[2]) < 0.1
 
 
+def test_the_mean_of_a_column_recovers_nothing(rng: np.random.Generator) -> None:
+    """Also of a column with outliers, whether or not these are among what is hidden."""
+    X = rng.standard_t(2, size=(150, 3))
+    X[0, 0] = 1e3
+    X[::9, 1] = np.nan
+    model = GaussianMixture(1).fit(X)
+    found = recovery(subject_of(model, X), lambda source: np.tile(np.nanmean(X, axis=0), (150, 1)))
+    np.testing.assert_allclose(found.found, 0.0, atol=1e-9)
+
+
 def test_classes(pieces) -> None:
     X, y = load_iris(return_X_y=True)
     y = np.array(["a", "b", "c"])[y]

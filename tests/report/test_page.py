@@ -239,7 +239,8 @@ def test_columns_that_never_vary_are_named(page, holed: np.ndarray) -> None:
     with pytest.warns(UserWarning):
         model = GaussianMixture(3, random_state=0).fit(table)
     found = page(model, table)
-    assert "always holds the same value in all rows" in found.words["head"]
+    assert "('always' is 1, in all rows)" in found.words["head"]
+    assert "holds the same value" not in found.words["head"]
     assert "single value" not in page(model, table.assign(always=table["a"])).words["head"]
 
 
@@ -250,7 +251,7 @@ def test_a_column_that_drowns_the_others_is_named(page, holed, factor: float, to
     table["b"] *= factor
     for model, units in ((PPCA(1), True), (FactorAnalysis(1), False)):
         words = page(model.fit(table), table).words["head"]
-        assert ("b has " in words and "Divide each column" in words) == (told and units)
+        assert ("'b' has " in words and "Divide each column" in words) == (told and units)
 
 
 def test_labels_that_name_rows_are_told(page, mixture: GaussianMixture, holed: np.ndarray) -> None:

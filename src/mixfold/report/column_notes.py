@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import norm
 
 from mixfold.contracts import Array
+from mixfold.estimators.mixtures.set_aside import constants_set_aside
 from mixfold.report.capabilities import is_in_kernel_space, units_matter
 from mixfold.report.formatting import join_words, share, short
 from mixfold.report.section import Note
@@ -31,7 +32,8 @@ def _constant(subject: Subject) -> list[Note]:
     assert subject.look is not None
     columns = subject.look.columns
     same = (columns.minimum == columns.maximum) & (columns.observed > 1)
-    names = [short(subject.names[j], 24) for j in np.flatnonzero(same)]
+    same[constants_set_aside(subject.model)[0]] = False  # an event of the fit tells of these
+    names = [f"'{short(subject.names[j], 24)}'" for j in np.flatnonzero(same)]
     if not names:
         return []
     one = len(names) == 1
@@ -108,7 +110,7 @@ def _drowning(subject: Subject) -> list[Note]:
     if part <= _MOST:
         return []
     text = (
-        f"{short(subject.names[largest], 24)} has {share(part)} of the variance of all columns. "
+        f"'{short(subject.names[largest], 24)}' has {share(part)} of the variance of all columns. "
         "This model depends on the units of the columns, so the other columns hardly count."
     )
     return [Note(text, "Divide each column by its standard deviation before the fit")]

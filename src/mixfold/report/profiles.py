@@ -16,8 +16,11 @@ from mixfold.estimators.mixtures.category_shares import (
     information_of_codes,
     information_of_numbers,
 )
+from mixfold.estimators.mixtures.set_aside import constants_set_aside
 from mixfold.report.capabilities import Groups, units_matter
 from mixfold.report.subject import Subject
+
+_LEAST_RATE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,12 +122,19 @@ def _numbers_of(subject: Subject, groups: Groups) -> Profiles | None:
         return Profiles(seen.means[shown], seen.deviations[shown], columns.mean, columns.deviation,
                         False, parts)  # fmt: skip
     spread = deviations_of(subject.model)
+    constant, values = constants_set_aside(subject.model)
+    own[:, constant] = values
+    if spread is not None:
+        spread = np.array(spread)
+        spread[:, constant] = 0.0  # what the model has is a floor
     by_model = spread is not None and (seen is None or not units_matter(subject.model))
     if not by_model and seen is not None:
         spread = seen.deviations
     spread = None if spread is None else spread[shown]
     if subject.look is not None:
         columns = subject.look.columns
+        zero = (columns.minimum == 0) & (columns.maximum == 0)
+        own[(np.abs(own) <= _LEAST_RATE) & zero] = 0.0  # the mean of counts has a floor
         return Profiles(own[shown], spread, columns.mean, columns.deviation, True, parts,
                         spread_by_model=by_model)  # fmt: skip
     return replace(_without_rows(own[shown], spread, parts), spread_by_model=by_model)
@@ -147,7 +157,7 @@ def _centres(model: Any, size: int) -> Array | None:
     for name in ("means_", "cluster_centers_"):
         found = getattr(model, name, None)
         if found is not None and np.shape(found) == (size, model.n_features_in_):
-            return np.asarray(found, float)
+            return np.array(found, float)
     return None
 
 

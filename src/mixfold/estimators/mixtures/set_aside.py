@@ -70,6 +70,15 @@ def _obeyed(columns: DependentColumns, block: Block) -> Array:
     return columns.obeyed(X if block.weight is None else X[block.weight > 0])
 
 
+def constants_set_aside(model: Any) -> tuple[Array, Array]:
+    """The constant columns that the fit of a model set aside, and their values."""
+    columns: DependentColumns | None = getattr(model, "_dependent", None)
+    if columns is None:
+        return np.empty(0, int), np.empty(0)
+    constant = ~np.asarray(columns.coefficients).any(axis=1)
+    return np.asarray(columns.aside)[constant], np.asarray(columns.offset)[constant]
+
+
 def describe_set_aside(columns: DependentColumns, names: Any) -> list[str]:
     """A sentence about constant columns, and one about those that others determine."""
     return [

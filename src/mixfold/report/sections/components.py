@@ -131,8 +131,8 @@ def _named(groups: Groups, which: Sequence[int] | Array) -> str:
 def _notes_of_limits(subject: Subject, groups: Groups, limits: Intervals) -> list[Note]:
     if limits.local:
         text = (
-            f"The fit is a local maximum of the likelihood: {limits.reason}. The {groups.several} "
-            "may be others than those of the best fit, and their sizes have no interval."
+            f"The fit is a local maximum of the likelihood: {limits.reason}. The best fit "
+            f"may have other {groups.several}; the sizes of these have no interval."
         )
         several = "n_init" in subject.model.get_params(deep=False)
         how = "more starts (n_init=10)" if several else "another random_state"

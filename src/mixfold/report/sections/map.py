@@ -77,6 +77,9 @@ def _lead(subject: Subject, found: Points) -> str:
         if first.startswith("principal")
         else f"by the expected values of their first two {axis_word(subject.model)[1]}"
     )
+    if subject.has_topics:
+        how = how.replace("the groups best", "documents of different largest topics best")
+        how = how.replace("within groups", "among documents with the same largest topic")
     far = chart.beyond(*(found.axes[i][1] for i in found.first))
     lie = "lies" if far == 1 else "lie"
     more = f" {plural(far, subject.unit)} {lie} beyond the edges: zoom out." if far else ""

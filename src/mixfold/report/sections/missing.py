@@ -125,8 +125,8 @@ def recovery(subject: Subject, fill: Ask) -> Recovery:
     X = sampled.at(few).X
     X = np.asarray(X.toarray() if hasattr(X, "toarray") else X, float)
     rng = np.random.default_rng(subject.seed)
-    tried, errors = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    spread = np.nan_to_num(subject.look.columns.deviation) ** 2
+    tried, errors, spread = (np.zeros(X.shape[1]) for _ in range(3))
+    mean = np.nan_to_num(subject.look.columns.mean)
     usual = {j: _most_common(X[:, j]) for j in subject.codes}
     as_usual = np.zeros(X.shape[1])
     for _ in range(_TRIALS):
@@ -139,10 +139,12 @@ def recovery(subject: Subject, fill: Ask) -> Recovery:
             wrong[:, j] = np.round(filled[:, j]) != X[:, j]
             as_usual[j] += (X[hidden[:, j], j] == code).sum()
         errors += np.where(hidden, wrong, 0.0).sum(axis=0)
+        # of the entries that were hidden: an outlier that was not would flatter the model
+        spread += np.where(hidden, (X - mean) ** 2, 0.0).sum(axis=0)
     for j in subject.codes:
-        spread[j] = 1.0
+        spread[j] = tried[j]
     with np.errstate(invalid="ignore", divide="ignore"):
-        found, common = 1 - errors / tried / spread, as_usual / tried
+        found, common = 1 - errors / spread, as_usual / tried
     known = (tried >= _LEAST_PAIRS) & (spread > 0)
     return Recovery(np.where(known, found, np.nan), np.where(known, common, np.nan))
 

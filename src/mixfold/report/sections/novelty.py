@@ -75,7 +75,9 @@ def _lead(subject: Subject, name: str) -> str:
         return (
             f"The documents with the lowest {name}, of all {size}. They may be in another "
             "language, be tables or noise, or have a subject without a topic. The mean over few "
-            "words varies more: short documents come first more often."
+            "words varies more: short documents come first more often. After a word: how often it "
+            "occurs, and in brackets how often it would be expected from the topics of the "
+            "document."
         )
     if name == ODDNESS:
         odd = subject.look.odd
