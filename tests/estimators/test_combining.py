@@ -344,3 +344,12 @@ def test_the_way_that_the_refusal_of_kmeans_names():
     ).fit(X)
     found = model.combine(2, X=X)
     assert same_clusters(found.predict(X), np.arange(len(X)) < len(X) // 3)
+
+
+def test_a_dask_collection_gives_the_tree_of_its_table():
+    array = pytest.importorskip("dask.array")
+    X = np.random.default_rng(0).normal(size=(300, 2)) + np.repeat([[0], [3], [9]], 100, axis=0)
+    model = GaussianMixture(3, random_state=0).fit(X)
+    one, other = (model.combine(X=rows) for rows in (X, array.from_array(X, chunks=(70, 2))))
+    np.testing.assert_array_equal(one.cluster_of_component_, other.cluster_of_component_)
+    np.testing.assert_allclose(one.tree_.level, other.tree_.level, atol=1e-12)

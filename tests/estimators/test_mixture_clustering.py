@@ -217,7 +217,7 @@ def test_more_components_end_the_search_when_they_are_no_better():
     np.testing.assert_allclose(bic[best : best + 2], all_bic[best : best + 2], rtol=1e-6)
     assert (bic >= all_bic - 1e-6 * abs(all_bic)).all()
     # what is far behind was grown from smaller ones alone, which is what makes the search cheap
-    assert (search.results_["start"][1 : best - 1] == "split").all()
+    assert (np.array(search.results_["start"])[1 : best - 1] == "split").all()
 
 
 def test_a_search_that_grows_finds_what_fits_of_all_sizes_find():
@@ -243,9 +243,9 @@ def test_a_kind_that_is_far_behind_gets_no_starts_of_its_own():
         GaussianMixture(), grid, n_components=range(1, 8), patience=2, random_state=0
     ).fit(X)
     assert search.best_params_ == {"n_components": 2, "covariance_type": "full"}
-    diag = search.results_["param_covariance_type"] == "diag"
-    larger = search.results_["n_components"] > 1
-    assert (search.results_["start"][diag & larger] == "split").all()
+    diag = np.array(search.results_["param_covariance_type"]) == "diag"
+    larger = np.array(search.results_["n_components"]) > 1
+    assert (np.array(search.results_["start"])[diag & larger] == "split").all()
 
 
 @pytest.mark.parametrize(

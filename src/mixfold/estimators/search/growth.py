@@ -76,12 +76,7 @@ class _Kind:
         """Fit larger sizes until the last ones were no better than the best before them."""
         while len(self.fits) < len(self.settings) and not self._has_ended():
             at = len(self.fits)
-            fit = self._grow_from_smaller(at)
-            # a split may end in a spike where other starts do not
-            if fit is None or not fit.sound:
-                own = self._fit_own(at)
-                fit = own if fit is None else better_fit(own, fit)
-            self._keep(at, fit)
+            self._keep(at, self._grow_from_smaller(at) or self._fit_own(at))
 
     def _has_ended(self) -> bool:
         losses = self.losses()
@@ -93,8 +88,15 @@ class _Kind:
         """Give the best size, and those beside it that are near, starts of their own; whether any
         had none."""
         best, losses = self.best(), self.losses()
-        near = (i for i in (best, best - 1, best + 1) if 0 <= i < len(losses))
-        missing = [i for i in near if i not in self.own and losses[i] - self.cost() <= losses[best]]
+        limit = losses[best] + self.cost()
+        missing = [
+            i
+            for i in (best, best - 1, best + 1)
+            if 0 <= i < len(losses)
+            and i not in self.own
+            # a split may end in a spike where other starts do not
+            and (losses[i] <= limit or not self.fits[i].sound)
+        ]
         for i in missing:
             fit = better_fit(self._fit_own(i), self.fits[i])
             self._keep(i, fit)
@@ -114,7 +116,8 @@ class _Kind:
         small = next((fit for fit in reversed(self.fits[:i]) if fit.sound), None)
         if small is None or not self.growth.split or not can_split(self.settings[i].estimator):
             return None
-        return fit_split(self.settings[i], small, self.rows, self.worker)
+        fit = fit_split(self.settings[i], small, self.rows, self.worker)
+        return None if fit.model is None else fit
 
     def _fit_own(self, i: int) -> Fitted:
         self.own.add(i)
