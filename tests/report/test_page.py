@@ -289,3 +289,19 @@ def test_the_objective_has_its_unit(page, rng: np.random.Generator) -> None:
         assert f"objective per {unit} at the end" in told
         # a word of twelve has a log probability of about -2.5
         assert -model.lower_bound_ == pytest.approx(2.4 if unit == "word" else 2.4 * words, rel=0.2)
+
+
+def test_a_full_disk_leaves_the_earlier_report(mixture: GaussianMixture, tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")  # a limit on file sizes is as good as a full disk
+    path = tmp_path / "r.html"
+    path.write_text("earlier")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, limits[1]))
+    try:
+        with pytest.raises(OSError, match=r"the report .* could not be written: File too large"):
+            mixture.report(path=path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert path.read_text() == "earlier" and list(tmp_path.iterdir()) == [path]
+    mixture.report(path=path)
+    assert "</html>" in path.read_text()

@@ -18,6 +18,7 @@ from mixfold.report.images import image_shape as shape_of
 from mixfold.report.page import page
 from mixfold.report.rows.summary import summarise_rows
 from mixfold.report.subject import Subject
+from mixfold.store import replace_file
 
 # a page that can be sent by mail
 MOST_BYTES = 5_000_000
@@ -97,7 +98,10 @@ def write_report(
             model, answering, look, shape, datetime.now(), seed, int(max_rows), origin or {}
         )
         text = render_within_limit(subject)
-    target.write_text(text, encoding="utf-8", newline="\n")
+    if target.exists() and not target.is_file():  # a pipe, a terminal
+        target.write_text(text, encoding="utf-8", newline="\n")
+    else:
+        replace_file(target, text.encode("utf-8"), "the report")
     return target
 
 

@@ -14,10 +14,12 @@ _RANDOM_BYTES = 6
 
 
 class ModelWriteError(OSError):
-    """A model file could not be written. What was there before is unchanged."""
+    """A file could not be written. What was there before is unchanged."""
 
 
-def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
+def replace_file(
+    path: str | os.PathLike[str], content: bytes, what: str = "the model file"
+) -> None:
     """Write ``content`` to ``path``: afterwards the file is the new one or the old one.
 
     Parameters
@@ -25,6 +27,8 @@ def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
     path : str or path-like
         A symbolic link is followed. An existing file keeps its permissions.
     content : bytes
+    what : str
+        What it is, for the error.
 
     Raises
     ------
@@ -43,7 +47,7 @@ def replace_file(path: str | os.PathLike[str], content: bytes) -> None:
                 temporary.unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise _write_error(error, path, len(content)) from error
+        raise _write_error(error, path, what, len(content)) from error
     _flush_folder(target.parent)
 
 
@@ -109,12 +113,14 @@ _REMEDIES = {
 }
 
 
-def _write_error(error: OSError, path: str | os.PathLike[str], n_bytes: int) -> ModelWriteError:
+def _write_error(
+    error: OSError, path: str | os.PathLike[str], what: str, n_bytes: int
+) -> ModelWriteError:
     reason = error.strerror or str(error)
     remedy = _REMEDIES.get(error.errno or 0, "choose another place")
     return ModelWriteError(
         error.errno,
-        f"the model file ({n_bytes} bytes) could not be written: {reason}; nothing was left "
+        f"{what} ({n_bytes} bytes) could not be written: {reason}; nothing was left "
         f"behind and an earlier file is unchanged; {remedy}",
         os.fspath(path),
     )
