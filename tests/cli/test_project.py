@@ -129,7 +129,7 @@ def test_a_model_without_factors_is_refused(
     for command in ("transform", "reconstruct"):
         for path, name in ((model_file, "GaussianMixture"), (kmeans, "KMeans")):
             outcome = run(command, path, example.npy, "--out", out)
-            check(outcome, 2, name, command, ", ".join((*SINGLE, *MIXTURES)))
+            check(outcome, 2, name, command, ", ".join(SINGLE), ", ".join(MIXTURES))
     assert not out.exists()
 
 

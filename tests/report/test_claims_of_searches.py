@@ -192,6 +192,7 @@ def test_warnings_of_a_search(tmp_path) -> None:
     with (
         pytest.warns(UserWarning, match="Every row occurs 4 times"),
         pytest.warns(UserWarning, match="degenerate and was refused"),
+        pytest.warns(UserWarning, match="pieces of one that is long or bent"),
     ):
         search = MixtureSearch(GaussianMixture(), n_components=(1, 2, 25), random_state=0).fit(
             copies

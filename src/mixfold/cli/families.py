@@ -16,7 +16,7 @@ FamilyOption = Annotated[
     typer.Option(
         _HINT,
         metavar="NAME[=COLUMNS]",
-        help="Of the model mixture: poisson, or full=height,weight, repeated.",
+        help="Of mixture: poisson, full=height.",
     ),
 ]
 

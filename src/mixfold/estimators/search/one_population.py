@@ -171,7 +171,7 @@ def _bent(X: Array, weight: Array, price: float, size: int) -> list[_Claim]:
     )
     value = float(2 * (best + total * log_slope) + free * price)
     claim = f"The {size} groups are pieces of one that is long or bent: one along a parabola has"
-    return [_Claim(value, 1, claim, "Take them for one group")] if np.isfinite(value) else []
+    return [_Claim(value, 1, claim, "Treat them as one group")] if np.isfinite(value) else []
 
 
 def _lowest(cost: Callable[[float], float]) -> float:

@@ -40,6 +40,8 @@ def begin_with_fewer(
     if len(params.weights) > MOST_CLUSTERS:
         return params
     counts = counts_of(Block(sparse.csr_array(by_topic), weight=weight))
+    if not counts.weight.any():  # tokens that are too few for floats
+        return params
     best, highest, steps = params, -np.inf, FIRST_STEPS
     while True:
         for _ in range(steps):

@@ -116,7 +116,7 @@ def concentration_step(
     step is Newton's, for given memberships and topics of tokens (of which the best for the new s
     only lift the bound), and at most a factor of two.
     """
-    if rises <= 0:
+    if not s * rises > 0:  # also where the product is below the range of floats
         return s
     step = np.log(max(tables, np.finfo(float).tiny) / (s * rises))
     if bend < 0:
