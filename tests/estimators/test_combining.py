@@ -346,8 +346,8 @@ def test_the_way_that_the_refusal_of_kmeans_names():
     assert same_clusters(found.predict(X), np.arange(len(X)) < len(X) // 3)
 
 
-def test_a_dask_collection_gives_the_tree_of_its_table():
-    array = pytest.importorskip("dask.array")
+def test_a_dask_collection_gives_the_tree_of_its_table(client):
+    array = pytest.importorskip("dask.array", reason="needs Dask: pip install 'mixfold[dask]'")
     X = np.random.default_rng(0).normal(size=(300, 2)) + np.repeat([[0], [3], [9]], 100, axis=0)
     model = GaussianMixture(3, random_state=0).fit(X)
     one, other = (model.combine(X=rows) for rows in (X, array.from_array(X, chunks=(70, 2))))

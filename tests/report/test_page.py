@@ -292,7 +292,8 @@ def test_the_objective_has_its_unit(page, rng: np.random.Generator) -> None:
 
 
 def test_a_full_disk_leaves_the_earlier_report(mixture: GaussianMixture, tmp_path: Path) -> None:
-    resource = pytest.importorskip("resource")  # a limit on file sizes is as good as a full disk
+    # a limit on file sizes is as good as a full disk
+    resource = pytest.importorskip("resource", reason="needs POSIX: limits of a process")
     path = tmp_path / "r.html"
     path.write_text("earlier")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
