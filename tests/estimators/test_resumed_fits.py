@@ -187,6 +187,10 @@ FITS: dict[str, Callable[[Any], Any]] = {
     "DeepBeliefNetwork": lambda p: m.DeepBeliefNetwork(
         (4, 3), max_epochs=3, fine_tune_epochs=3, checkpoint=p, **HOW
     ).fit((table()[0] > 1) * 1.0, np.abs(table()[1])),
+    "GTM": lambda p: m.GTM(n_points=5, n_basis=3, max_iter=8, checkpoint=p, **NEVER).fit(
+        table()[0]
+    ),
+    "KSubspaces": lambda p: m.KSubspaces(3, 1, n_init=6, checkpoint=p, **NEVER).fit(table()[0]),
     "SupervisedMixtureOfPPCA": lambda p: m.SupervisedMixtureOfPPCA(
         2, 2, max_iter=8, checkpoint=p, **NEVER
     ).fit(table()[0], table()[0][:, :1] ** 2),
