@@ -176,8 +176,9 @@ def test_tables_with_names_give_what_arrays_give(name):
         model = fit(name, table)
         assert model.feature_names_in_.tolist() == NAMES
         assert model.n_features_in_ == D
-        # columns of a table lie apart in memory: sums are added in another order
-        same(answers(model, table), expected, rtol=1e-7)
+        # columns of a table lie apart in memory: sums are added in another order, and twenty
+        # accelerated steps of factor analysers make up to 1.1e-7 of it, by the processor
+        same(answers(model, table), expected, rtol=5e-7)
 
 
 @pytest.mark.parametrize("name", TRANSFORMERS)
