@@ -283,6 +283,11 @@ MIXTURES = [
         fit("PCP", 2, 1, rows=COUNTS, alpha="learn"),
         fit("PCP", 2, 1, rows=COUNTS, alpha=1.0, random_state=0),
         fit("PCP", 2, 2, rows=COUNTS, alpha="learn", random_state=0)),
+    row("sample_weight or X by a constant",
+        lambda: m.LatentDirichletAllocation(2).fit(
+            COUNTS, sample_weight=np.full(len(COUNTS), 1e60)),
+        lambda: m.LatentDirichletAllocation(2, random_state=0, max_iter=50).fit(
+            COUNTS, sample_weight=np.full(len(COUNTS), 1e3))),
     row("tokens of all documents can tell apart",
         fit("PLSI", 10**9, rows=COUNTS),
         fit("PLSI", 3, rows=COUNTS, random_state=0)),

@@ -12,6 +12,8 @@ from mixfold.contracts import Array, Block, NotNegative, Stats, record
 
 # What sums of counts and their logarithms can be computed with: more is no number of words.
 LARGEST_COUNT, SHORTEST_DOCUMENT = 1e30, 1e-100
+# of one document, times its weight: ln Gamma of sums of them is still a number
+MOST_TOKENS = 1e40
 # Shares of words below 1e-300 underflow. A smaller count is none: it says nothing of a document,
 # whose counts sum to far more, and a word of which all topics lose sight would be impossible.
 SMALLEST_COUNT = 1e-200
@@ -102,4 +104,14 @@ def counts_of(block: Block) -> Counts:
     if small.any():
         data = np.where(small, 0.0, data)
         X = type(X)((data, X.indices, X.indptr), shape=X.shape)
-    return Counts(X.indptr, X.indices, data, block.weights() * (lengths > 0), lengths, X)
+    weight = block.weights() * (lengths > 0)
+    with np.errstate(over="ignore"):
+        tokens = weight * lengths
+    if tokens.max(initial=0.0) > MOST_TOKENS:
+        row = int(np.argmax(tokens))
+        raise ValueError(
+            f"row {block.start + row} (from 0) counts for {tokens[row]:g} tokens (its "
+            f"sample_weight of {weight[row]:g} times the sum of its counts), and the most is "
+            f"{MOST_TOKENS:g}. Divide sample_weight or X by a constant"
+        )
+    return Counts(X.indptr, X.indices, data, weight, lengths, X)
