@@ -344,7 +344,10 @@ for _mixture in MIXTURES:
     BAD_SETTINGS += [
         (_mixture(0, 1), f"'n_components' parameter of {_name} must be an int >= 1. Got 0"),
         (_mixture(201, 1), "n_components = 201, n_samples = 200. Lower n_components"),
-        (_mixture(2, -1), f"'n_factors' parameter of {_name} must be None or an int >= 0, .* Got -1"),
+        (
+            _mixture(2, -1),
+            f"'n_factors' parameter of {_name} must be None or an int >= 0, .* Got -1",
+        ),
         (_mixture(2, 1.5), "'n_factors' .* Got 1.5"),
         (_mixture(2, "two"), "'n_factors' .* Got 'two'"),
         (_mixture(2, []), r"'n_factors' .* Got \[\]"),

@@ -7,7 +7,7 @@ import pytest
 from scipy.special import log_softmax, logsumexp
 from scipy.stats import entropy
 
-from mixfold.math.softmax import choose, clamp, entropies, log_shares, normalise
+from mixfold.math.softmax import choose, clamp, entropies, log_normalised, log_shares, normalise
 
 
 @pytest.mark.parametrize("level", [0.0, -1e5, 800.0])
@@ -24,6 +24,13 @@ def test_what_is_impossible_everywhere_gets_equal_shares() -> None:
     total, share = normalise(np.array([[-np.inf, -np.inf], [0.0, -np.inf]]))
     np.testing.assert_array_equal(total, [-np.inf, 0])
     np.testing.assert_array_equal(share, [[0.5, 0.5], [1, 0]])
+
+
+def test_logarithms_of_shares_where_they_underflow_or_all_is_impossible() -> None:
+    joint = np.array([[0.0, -1e4], [-np.inf, -np.inf], [-np.inf, -3.0]])
+    found = log_normalised(joint)
+    np.testing.assert_array_equal(found[[0, 2]], [[0.0, -1e4], [-np.inf, 0.0]])
+    np.testing.assert_allclose(found[1], -np.log(2))
 
 
 def test_arguments_are_left_alone(rng: np.random.Generator) -> None:

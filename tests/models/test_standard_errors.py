@@ -100,6 +100,19 @@ def test_a_component_is_judged_by_the_mixture_without_it() -> None:
     assert found.identified.any()
 
 
+@pytest.mark.parametrize("settings", [{"n_factors": [1, 2, 1]}, {"inference": "vb"}])
+def test_components_of_unequal_factors_are_judged(rng, settings) -> None:
+    X = rng.normal(size=(300, 5))
+    X[:150] += 4
+    X[150:, 0] *= 3
+    X[200:, 1] -= 7
+    mixture = MixtureOfPPCA(3, random_state=0, **{"n_factors": 2, **settings}).fit(X)
+    found = weight_intervals(mixture, Block(X, complete=True))
+    order = np.argsort(-mixture.weights_)
+    known = np.array([1 / 2, 1 / 3, 1 / 6])
+    assert (found.low[order] < known).all() and (known < found.high[order]).all()
+
+
 def test_a_local_maximum_is_said_to_be_one() -> None:
     """Another start of the same mixture fits better, and a profile climbs to it."""
     columns = [

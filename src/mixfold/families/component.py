@@ -223,6 +223,10 @@ class ComponentFamily(ABC):
     def select(self, params: Any, which: Array) -> Any:
         """Only the components ``which``."""
 
+    def restricted(self, which: Array) -> Self:
+        """The family of only the components ``which``, where components differ in kind."""
+        return self
+
     # ------------------------------------------------ E step
 
     @abstractmethod

@@ -25,6 +25,13 @@ def normalise(log_joint: Array) -> tuple[Array, Array]:
     return log_total, share
 
 
+def log_normalised(log_joint: Array) -> Array:
+    """Logarithms of the shares that ``normalise`` gives, exact where those underflow."""
+    impossible = np.isneginf(log_joint).all(axis=1, keepdims=True)
+    possible = np.where(impossible, 0.0, log_joint) if impossible.any() else log_joint
+    return np.asarray(possible - normalise(possible)[0][:, None])
+
+
 def log_shares(scores: Array) -> Array:
     """Logarithms of the softmax of finite scores (n, K), which sum to one however large they are.
 

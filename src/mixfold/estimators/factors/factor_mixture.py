@@ -354,6 +354,11 @@ class FactorMixture(MixedLatents, MixtureEstimator):
                 f"n_factors must be one number, or one for each of the {self.n_components} "
                 f"components; got {len(factors)} numbers"
             )
+        if self._bayes and len(factors) > 1:
+            raise ValueError(
+                "n_factors is the most that any component may have, where inference='vb' learns "
+                f"how many each uses; got {factors}. Give one number, or None"
+            )
         if "loadings" in self.tied and len(set(factors)) > 1:
             raise ValueError(
                 f"tied loadings have one number of factors for all components; got {factors}"

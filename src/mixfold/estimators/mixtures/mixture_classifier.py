@@ -38,7 +38,7 @@ from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import MixfoldEstimator
 from mixfold.estimators.shell.packed import pack, unpack
 from mixfold.estimators.shell.targets import find_class_numbers, read_target
-from mixfold.math.softmax import normalise
+from mixfold.math.softmax import log_normalised, normalise
 
 # fitted attributes that a model file holds, besides the models of the classes
 _STORED = (
@@ -391,7 +391,7 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
         joint[lost] = self._log_priors()
         # far from all classes log densities are so large that log(sum) would vanish beside them
         joint -= joint.max(axis=1, keepdims=True)
-        return np.asarray(joint - normalise(joint)[0][:, None])
+        return log_normalised(joint)
 
     def predict(self, X: Any) -> Array:
         """The class of each row, by ``decision``; ``novelty_label`` for rows that are novel."""

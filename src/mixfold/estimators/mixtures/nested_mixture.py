@@ -48,7 +48,7 @@ from mixfold.families.component import dense_rows
 from mixfold.families.gaussian import GaussianFamily
 from mixfold.math.dependent_columns import DependentColumns
 from mixfold.math.seeding import distinct
-from mixfold.math.softmax import normalise
+from mixfold.math.softmax import log_normalised, normalise
 from mixfold.models.mixtures import nested
 from mixfold.models.mixtures.fixed_frame import FramedMixture
 from mixfold.models.mixtures.mixture import Mixture, MixtureParams, MixtureReading
@@ -488,7 +488,7 @@ def _log_probabilities(
     model: Mixture, reading: MixtureReading, block: Block, starts: Array
 ) -> Array:
     joint = nested.log_cells(model, reading, block, starts)
-    return predictions.match_dtype(joint - normalise(joint)[0][:, None], block)
+    return predictions.match_dtype(log_normalised(joint), block)
 
 
 # ---------------------------------------------------- growing the tree

@@ -114,7 +114,8 @@ def _free_mixture(mixture: Any) -> tuple[Mixture, MixtureParams, Array] | None:
     if len(used) < len(point.weights):
         weights = point.weights[used] / point.weights[used].sum()
         point = MixtureParams(weights, plain.family.select(point.components, used))
-    return replace(plain, n_components=len(used)), point, used
+        plain = replace(plain, n_components=len(used), family=plain.family.restricted(used))
+    return plain, point, used
 
 
 def _by_profile(likelihood: Likelihood, used: Array, size: int) -> Intervals:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mixfold.contracts import Array, Block
-from mixfold.math.softmax import entropies, normalise
+from mixfold.math.softmax import entropies, log_normalised, normalise
 from mixfold.models.mixtures.mixture import Mixture, MixtureReading
 from mixfold.models.mixtures.rows import without_empty_rows
 
@@ -30,7 +30,7 @@ def probabilities(model: Mixture, reading: MixtureReading, block: Block) -> Arra
 
 def log_probabilities(model: Mixture, reading: MixtureReading, block: Block) -> Array:
     joint, _ = model.log_joint_and_base(reading, block)
-    return match_dtype(joint - normalise(joint)[0][:, None], block)
+    return match_dtype(log_normalised(joint), block)
 
 
 def log_density(model: Mixture, reading: MixtureReading, block: Block) -> Array:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -230,6 +230,11 @@ class FactorSteps(ComponentFamily):
         return FactorParams(
             params.frame, params.means[which], params.loadings[which], params.noise[which]
         )
+
+    def restricted(self, which: Array) -> Self:
+        if len(self.factors) == 1:
+            return self
+        return replace(self, factors=tuple(self.factors[k] for k in which))
 
     # ------------------------------------------------ extrapolation
 

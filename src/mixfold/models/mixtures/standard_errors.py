@@ -169,7 +169,6 @@ def profile_intervals(likelihood: Likelihood, level: float = 0.95) -> WeightInte
     errors = logit_errors(information, weights)
     total = float(likelihood.block.weights().sum())
     least = _LEAST_ROWS / total
-    penalty = _parameters_of_one(likelihood.model, likelihood.block.X.shape[1]) * np.log(total)
     limits = np.full((2, len(weights)), np.nan)
     identified = np.zeros(len(weights), dtype=bool)
     for k, weight in enumerate(weights):
@@ -184,6 +183,9 @@ def profile_intervals(likelihood: Likelihood, level: float = 0.95) -> WeightInte
             limits[1, k] = _limit(above, float(weight), step, cutoff, least)
             error = float(np.diff(logit(limits[:, k]))[0]) / (2 * cutoff)
         below(least)
+        fewer = _without(likelihood.model, k)
+        width = likelihood.block.X.shape[1]
+        penalty = (likelihood.model.n_free(width) - fewer.n_free(width)) * np.log(total)
         identified[k] = _loss_without(likelihood, k, (best, below.point), top) > penalty
     if len(weights) == 2:  # without one of two groups there is no other
         identified[:] = identified.all()
@@ -213,11 +215,10 @@ def deviates(
     return np.asarray(stats.norm.isf((1 - level) / 2 / np.where(overlapping, 2.0, 1.0)))
 
 
-def _parameters_of_one(model: Mixture, n_features: int) -> int:
-    """Free parameters that one component adds, its weight among them."""
-    size = model.n_components
-    fewer = model.family.n_free(size - 1, n_features)
-    return model.family.n_free(size, n_features) - fewer + 1
+def _without(model: Mixture, component: int) -> Mixture:
+    """The mixture of the other components."""
+    others = np.delete(np.arange(model.n_components), component)
+    return replace(model, n_components=len(others), family=model.family.restricted(others))
 
 
 def _limit(profile: _Profile, weight: float, step: float, wanted: float, least: float) -> float:
@@ -252,7 +253,7 @@ def _loss_without(
     """Twice the loss of likelihood of the mixture without a component, climbed from some points."""
     model = likelihood.model
     others = np.delete(np.arange(model.n_components), component)
-    fewer, found = replace(model, n_components=len(others)), -np.inf
+    fewer, found = _without(model, component), -np.inf
     for start in starts:
         params = model.from_coordinates(likelihood.params, start)
         if params is None:
