@@ -59,8 +59,8 @@ class FactorModel(LatentEstimator):
     _constraints: ClassVar[rule.Constraints] = {}
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_posterior", "evidence_bound_", "_holes", "_moments", "_batches",
-        "n_components_", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_", "lower_bound_", "lower_bounds_", "events_",
-        "_dtype", "_stream", "_schedule",
+        "n_components_", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_",
+        "lower_bound_", "lower_bounds_", "events_", "_dtype", "_stream", "_schedule",
     )  # fmt: skip
 
     # of a stream: sums over all its rows, and the number of batches
