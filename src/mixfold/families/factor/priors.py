@@ -1,14 +1,17 @@
 """Priors of loadings and of noise, under which factor components are fitted by MAP.
 
     w_jf | a_f ~ N(0, s_j^2 / a_f),   s_j the spread of column j (the unit of its frame)
-    a_f = precision,   or   p(a_f) = 1 / a_f,  integrated out: automatic relevance determination
+    a_f = precision,   or   a_f ~ Gamma, integrated out: automatic relevance determination
 
-With J entries in the column of a factor and S_f = sum_j w_jf^2 / s_j^2 the second has the log
-density -J / 2 ln S_f, which has a pole at zero. ``LEAST`` keeps it finite: -J / 2 ln(1 + S_f / e),
-e = J LEAST. A factor whose entries are that small is none.
+The gamma law is what as many entries as the column of a factor has, J, would say if they were next
+to nothing: shape J / 2, rate e / 2 with e = J LEAST. With S_f = sum_j w_jf^2 / s_j^2 the column has
+the log density -J ln(1 + S_f / e), whose peak at zero holds factors that the rows do not need.
+Given S_f of the last step the expected precision is 2 J / (e + S_f), and the prior a ridge: steps
+are those of EM with the precisions as latent variables (Bishop 1999, whose law is 1 / a_f).
 
-Given S_f of the last step, J / (e + S_f) is the expected precision, and the prior a ridge: steps
-are those of EM with the precisions as latent variables (Bishop 1999).
+Noise alone has axes of up to 1 + 2 r + r^2 times its variance, r^2 = D / n. By the law 1 / a_f an
+axis stays from 1 + 2 r on, so that the longest of them always would; by this one from
+1 + 2 sqrt(2) r on.
 """
 
 from __future__ import annotations
@@ -49,13 +52,13 @@ class LoadingsPrior:
         """Expected precisions, given ``squares`` summed over ``size`` entries of each factor."""
         if self.precision is not None:
             return np.full(squares.shape, float(self.precision))
-        return np.asarray(size / (size * LEAST + squares))
+        return np.asarray(2 * size / (size * LEAST + squares))
 
     def penalty(self, squares: Array, size: int) -> float:
         """-ln p of all loadings, but for a constant."""
         if self.precision is not None:
             return 0.5 * float(self.precision) * float(squares.sum())
-        return 0.5 * size * float(np.log1p(squares / (size * LEAST)).sum())
+        return size * float(np.log1p(squares / (size * LEAST)).sum())
 
     def used(self, squares: Array, size: int) -> Array:
         """Which factors there are, of the shape of ``squares``."""
