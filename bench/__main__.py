@@ -34,6 +34,7 @@ class Comparison(StrEnum):
     factor_mfa = "mfa"
     factor_impute = "impute"
     factor_learned = "learned-factors"
+    merged_starts = "merged-starts"
     bayes = "bayes"
     counts = "counts"
     supervised = "supervised"

@@ -201,6 +201,10 @@ class ComponentFamily(ABC):
     def n_free(self, n_components: int, n_features: int) -> int:
         """Number of free parameters of the components."""
 
+    def penalty(self, params: Any) -> float:
+        """What priors of the components take from the objective: -ln p, but for a constant."""
+        return 0.0
+
     def least_rows(self, n_components: int) -> Array:
         """Rows (K,) that a component needs; one that has fewer is moved to other rows."""
         return np.zeros(n_components)

@@ -8,12 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from mixfold.contracts import Array, Source
-from mixfold.engine.executors import resolve_executor
+from mixfold.contracts import Array
 from mixfold.engine.loop import Fit
-from mixfold.engine.pilot import draw_pilot
-from mixfold.engine.random import seed_from
-from mixfold.engine.sources import open_source
 from mixfold.estimators.factors.factor_model import FactorModel
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
@@ -21,21 +17,13 @@ from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     Survey,
     WarmStart,
-    checkpoint_of,
-    publish_convergence,
-    run_fit,
-    warn_about_empty_rows,
     warn_about_fit,
 )
-from mixfold.families.factor import FactorFamily, FactorParams
 from mixfold.families.factor.noise import DiagonalNoise, Noise
-from mixfold.math.frame import Frame
 from mixfold.math.rotations import Rotation, oblimin, promax, quartimax, varimax
 from mixfold.models.factors.factor_use import SCALES
-from mixfold.models.factors.spectral import ORDINARY, second_moments
-from mixfold.models.factors.spectral_sums import MissingEntries, SecondMoments
-from mixfold.models.mixtures.compressed import compress_moments
-from mixfold.models.mixtures.mixture import Mixture, MixtureParams
+from mixfold.models.factors.spectral_sums import SecondMoments
+from mixfold.models.mixtures.mixture import Mixture
 
 ROTATIONS: dict[str, Callable[[Array], Rotation]] = {
     "varimax": varimax,
@@ -61,9 +49,11 @@ class FactorAnalysis(FactorModel):
 
     Parameters
     ----------
-    n_components : int or None, default=1
+    n_components : int, 'ard' or None, default=1
         Number of factors d; with 0 the columns are independent. None: as many as the covariance of
-        the columns can identify (Ledermann's bound), and one at least.
+        the columns can identify (Ledermann's bound), and one at least. 'ard' learns the number in
+        one fit, by variational Bayes: factors are left out where the bound of the evidence is
+        higher without them.
     rotation : {'varimax', 'quartimax', 'promax', 'oblimin'} or None, default=None
         How the factors are turned to be read: the first two keep them uncorrelated. None: the
         canonical ones, ordered by how well the data show them. A rotation goes by the loadings of
@@ -73,6 +63,15 @@ class FactorAnalysis(FactorModel):
         Rows of loadings are not given length one first (Kaiser's normalisation), as R's
         ``factanal`` does for varimax; promax does so in the varimax rotation that it begins with,
         as R does.
+    loadings_prior : float, 'ard' or None, default=None
+        Normal prior of the loadings, whose estimates are then those of the highest posterior
+        density (MAP). A number is its precision, for columns measured in their spreads. 'ard'
+        (automatic relevance determination) has a precision for each factor, integrated out:
+        factors that the rows do not need vanish.
+    noise_prior : tuple (rows, variance) or None, default=None
+        Gamma prior of the precision of the noise: as much as so many rows with noise of this
+        variance would say, in units of the data. It keeps a column from
+        having none (a Heywood case).
     scale : {'latent', 'scores', 'white'}, default='latent'
         What ``transform`` gives. 'latent': posterior means of the latents, shrunk by the noise
         (Thomson's regression scores). 'scores': weighted least squares, without shrinkage
@@ -123,9 +122,12 @@ class FactorAnalysis(FactorModel):
     latent_covariance_ : ndarray of shape (n_components_, n_components_)
         Of the factors given a complete row.
     loglike_ : list of float
-        Log-likelihood of the training rows after each iteration.
+        Log-likelihood of the training rows after each iteration; empty with priors.
+    evidence_bound_ : float
+        With ``n_components='ard'``: a lower bound of the log evidence.
     converged_, stop_reason_, n_iter_, n_passes_, lower_bound_, lower_bounds_, events_
-        As in :class:`GaussianMixture`.
+        As in :class:`GaussianMixture`; with priors of the log posterior density per row, but for a
+        constant, or of the bound.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -134,6 +136,8 @@ class FactorAnalysis(FactorModel):
     .. [1] Rubin, Thayer. EM algorithms for ML factor analysis. Psychometrika 47, 1982.
     .. [2] Liu, Rubin, Wu. Parameter expansion to accelerate EM: the PX-EM algorithm. Biometrika 85,
        1998.
+    .. [3] Ghahramani, Beal. Variational inference for Bayesian mixtures of factor analysers. NIPS
+       12, 2000.
 
     Examples
     --------
@@ -149,22 +153,26 @@ class FactorAnalysis(FactorModel):
            [0, 0, 0, 1, 1, 1]])
     >>> analysis.noise_variance_.round(1)
     array([0.3, 0.3, 0.2, 0.2, 0.3, 0.3])
+    >>> FactorAnalysis("ard").fit(X).n_components_
+    2
     """
 
     _methods: ClassVar[tuple[str, ...]] = ("posterior", "least-squares", "weighted")
     _inverse_methods: ClassVar[tuple[str, str]] = ("posterior", "weighted")
     _constraints: ClassVar[rule.Constraints] = {
         **FactorModel._constraints,
-        "n_components": (rule.nothing(), rule.integer(0)),
+        "n_components": (rule.nothing(), rule.integer(0), rule.one_of(["ard"])),
         "rotation": (rule.nothing(), rule.one_of(ROTATIONS)),
         "scale": (rule.one_of(SCALES),),
     }
 
     def __init__(
         self,
-        n_components: int | None = 1,
+        n_components: Any = 1,
         *,
         rotation: str | None = None,
+        loadings_prior: Any = None,
+        noise_prior: Any = None,
         scale: str = "latent",
         tol: float = 1e-6,
         noise_floor: float = 1e-6,
@@ -181,6 +189,8 @@ class FactorAnalysis(FactorModel):
     ) -> None:
         self.n_components = n_components
         self.rotation = rotation
+        self.loadings_prior = loadings_prior
+        self.noise_prior = noise_prior
         self.scale = scale
         self.tol = tol
         self.noise_floor = noise_floor
@@ -221,50 +231,14 @@ class FactorAnalysis(FactorModel):
             result = self._fit_rows(source)
         else:
             result = self._fit_moments(moments, int(moments.sums.rows), source.dtype.name)
+        self._drop_unused_factors()
         self._warn_about_factors(result)
         return self
-
-    def _find_moments(self, source: Source) -> SecondMoments | None:
-        """The moments of complete data, where they are less than the data; called by ``fit``."""
-        few = source.n_samples is not None and source.n_samples <= source.n_features
-        if few or source.n_features > ORDINARY:
-            return None
-        try:
-            return second_moments(source, self._executor(source))
-        except MissingEntries:
-            return None
-
-    def _fit_moments(self, moments: SecondMoments, n_rows: int, dtype: str) -> Fit:
-        """Fit by EM to a few rows that have the moments of all ``n_rows``, and publish."""
-        if moments.sums.weight == 0:
-            raise ValueError("no row has a positive weight; give one at least a weight above 0")
-        self._holes = False
-        self.n_components_ = self._dimension(n_rows, self.n_features_in_)
-        few = compress_moments(moments)
-        source = open_source(np.ascontiguousarray(few.rows), weight=few.weight)
-        executor = resolve_executor("threads", self.n_jobs, source)
-        checkpoint, seed = checkpoint_of(self), seed_from(self.random_state)
-        seed = seed if checkpoint is None else checkpoint.seed(seed)
-        # on both sides of zero even a single row tells the spread of its columns
-        rows, weight = replace(few, mean=np.zeros_like(few.mean)).both_sides()
-        pilot = draw_pilot(open_source(rows, weight=weight), executor, len(rows), seed)
-        survey = Survey(source, executor, seed, pilot)
-        model = Mixture(1, self._family(fixed_means=True))
-        # steps on so few rows cost next to nothing
-        plan = replace(self._make_plan(seed, self.max_iter), tol=self.tol / 100)
-        result = run_fit(self, model, survey, plan, self._warm_start(model, survey))
-
-        result = replace(result, params=_move_mean(result.params, few.mean))
-        self._store_density_fit(result, survey)
-        self._dtype = dtype  # of the rows, not of those that stand for them
-        self._publish_params()
-        publish_convergence(self, result)
-        warn_about_empty_rows(result)
-        return result
 
     def _fit_moments_so_far(self, moments: SecondMoments) -> None:
         """Fit to all complete rows of a stream; called by ``partial_fit``."""
         self._fit_moments(moments, self.n_features_in_ + 1, self._dtype)
+        self._drop_unused_factors()
 
     def _continues_last_fit(self) -> bool:
         """Whether the next fit begins where the last one ended.
@@ -277,14 +251,7 @@ class FactorAnalysis(FactorModel):
         return bool(self.warm_start or (many and not self.heywood_.size))
 
     def _warm_start(self, model: Mixture, survey: Survey) -> WarmStart:
-        """The parameters at hand as the start, if they can be."""
-        if not (self._continues_last_fit() and hasattr(self, "_params") and self._fits(model)):
-            return WarmStart()
-        params = self._params
-        assert isinstance(model.family, FactorFamily)
-        if model.family.fixed_means:  # those of ``_fit_moments``, about zero
-            params = _move_mean(params, np.zeros(self.n_features_in_))
-        return WarmStart(model.change_frame(params, survey.pilot))
+        return self._warm_start_of_moments(model, survey)
 
     # ------------------------------------------------ what the base asks for
 
@@ -351,14 +318,7 @@ class FactorAnalysis(FactorModel):
     @property
     def loglike_(self) -> list[float]:
         """Log-likelihood of the training rows after each iteration."""
-        if self._total is None:  # the rows of a stream are not kept
+        # the rows of a stream are not kept, and with priors it is not what was traced
+        if self._total is None or self._learns_size or self._has_prior:
             return []
         return [value * self._total[1] for value in self.lower_bounds_]
-
-
-def _move_mean(params: MixtureParams, mean: Array) -> MixtureParams:
-    """The same factors about another mean."""
-    old: FactorParams = params.components
-    frame = Frame(mean, old.frame.scale)
-    moved = FactorParams(frame, np.zeros_like(old.means), old.loadings, old.noise)
-    return MixtureParams(params.weights, moved)

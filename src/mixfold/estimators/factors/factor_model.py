@@ -11,30 +11,39 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block, Source
+from mixfold.engine.executors import resolve_executor
 from mixfold.engine.loop import Fit, Plan
+from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.random import RowKeys, seed_from
 from mixfold.engine.schedules import Stepwise
+from mixfold.engine.sources import open_source
+from mixfold.estimators.factors.factor_priors import loadings_prior_of, noise_prior_of
+from mixfold.estimators.factors.learned_size import forget_posterior, learn_size, used_columns
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import latents
 from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
+    Survey,
+    WarmStart,
     acceleration_named,
     check_enough_rows,
+    checkpoint_of,
     publish_convergence,
     run_fit,
     survey_rows,
     warn_about_empty_rows,
 )
 from mixfold.estimators.shell.latents import LatentEstimator
-from mixfold.families.factor import FactorFamily
+from mixfold.families.factor import FactorFamily, FactorParams
 from mixfold.families.factor.noise import Noise
+from mixfold.math.frame import Frame
 from mixfold.math.low_rank import low_rank
 from mixfold.models.factors import factor_use
 from mixfold.models.factors.spectral import ORDINARY, second_moments
 from mixfold.models.factors.spectral_sums import MissingEntries, SecondMoments, SumSquares
 from mixfold.models.mixtures.compressed import compress_moments
-from mixfold.models.mixtures.mixture import Mixture
+from mixfold.models.mixtures.mixture import Mixture, MixtureParams
 
 
 class FactorModel(LatentEstimator):
@@ -44,11 +53,14 @@ class FactorModel(LatentEstimator):
     by batches in the same way: ``partial_fit`` keeps the moments of all rows while it can.
     """
 
+    n_components: Any
+    loadings_prior: Any
+    noise_prior: Any
     _constraints: ClassVar[rule.Constraints] = {}
     _stored: ClassVar[tuple[str, ...]] = (
-        "_params", "_holes", "_moments", "_batches", "n_components_", "_total", "converged_",
-        "stop_reason_", "n_iter_", "n_passes_", "lower_bound_", "lower_bounds_", "events_",
-        "_dtype", "_stream", "_schedule",
+        "_params", "_posterior", "evidence_bound_", "_holes", "_moments", "_batches",
+        "n_components_", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_",
+        "lower_bound_", "lower_bounds_", "events_", "_dtype", "_stream", "_schedule",
     )  # fmt: skip
 
     # of a stream: sums over all its rows, and the number of batches
@@ -82,6 +94,33 @@ class FactorModel(LatentEstimator):
         """T with published latents z T for canonical ones z; None if they are the same."""
         return None
 
+    # ------------------------------------------------ settings
+
+    @property
+    def _learns_size(self) -> bool:
+        """Whether the number of factors is learned with them."""
+        return isinstance(self.n_components, str) and self.n_components == "ard"
+
+    @property
+    def _has_prior(self) -> bool:
+        return self.loadings_prior is not None or self.noise_prior is not None
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not self._learns_size:
+            return
+        if self.loadings_prior is not None:
+            raise ValueError(
+                "n_components='ard' has a prior of the loadings already; got "
+                f"loadings_prior={self.loadings_prior!r}. Leave loadings_prior out, or give "
+                "n_components as a number"
+            )
+        if self.acceleration == "quasi-newton":
+            raise ValueError(
+                "acceleration='quasi-newton' needs slopes, which n_components='ard' does not "
+                "offer; use 'auto' or 'squarem'"
+            )
+
     # ------------------------------------------------ the model and how it is run
 
     def _family(self, **changes: Any) -> FactorFamily:
@@ -92,6 +131,8 @@ class FactorModel(LatentEstimator):
             noise=self._noise(),
             has_missing=getattr(self, "_holes", False),
             fixed_means=self._uncentred,
+            loadings_prior=loadings_prior_of(self.loadings_prior),
+            noise_prior=noise_prior_of(self.noise_prior),
         )
         return replace(family, **changes)
 
@@ -139,19 +180,97 @@ class FactorModel(LatentEstimator):
         survey = survey_rows(self, source)
         check_enough_rows(survey.pilot.total_rows, 1)
         self._holes = survey.has_missing
-        if n_latents is None:
-            n_latents = self._dimension(survey.pilot.total_rows, self.n_features_in_)
-        self.n_components_ = n_latents
-        model = self._model(source.n_features)
-        max_iter = min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter
-        plan = self._make_plan(survey.seed, max_iter)
-        result = run_fit(self, model, survey, plan, self._warm_start(model, survey))
-
-        self._store_density_fit(result, survey)
+        if self._learns_size:
+            result = learn_size(self, survey, survey.pilot.total_rows, None)
+        else:
+            if n_latents is None:
+                n_latents = self._dimension(survey.pilot.total_rows, self.n_features_in_)
+            self.n_components_ = n_latents
+            model = self._model(source.n_features)
+            max_iter = min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter
+            plan = self._make_plan(survey.seed, max_iter)
+            result = run_fit(self, model, survey, plan, self._warm_start(model, survey))
+            self._store_point(model, result, survey)
         self._publish_params()
         publish_convergence(self, result)
         warn_about_empty_rows(result)
         return result
+
+    def _find_moments(self, source: Source) -> SecondMoments | None:
+        """The moments of complete data, where they are less than the data; called by ``fit``."""
+        few = source.n_samples is not None and source.n_samples <= source.n_features
+        if few or source.n_features > ORDINARY:
+            return None
+        try:
+            return second_moments(source, self._executor(source))
+        except MissingEntries:
+            return None
+
+    def _fit_moments(self, moments: SecondMoments, n_rows: int, dtype: str) -> Fit:
+        """Fit by EM to a few rows that have the moments of all ``n_rows``, and publish."""
+        if moments.sums.weight == 0:
+            raise ValueError("no row has a positive weight; give one at least a weight above 0")
+        self._holes = False
+        few = compress_moments(moments, not self._uncentred)
+        source = open_source(np.ascontiguousarray(few.rows), weight=few.weight)
+        executor = resolve_executor("threads", self.n_jobs, source)
+        checkpoint, seed = checkpoint_of(self), seed_from(self.random_state)
+        seed = seed if checkpoint is None else checkpoint.seed(seed)
+        # on both sides of zero even a single row tells the spread of its columns
+        rows, weight = replace(few, mean=np.zeros_like(few.mean)).both_sides()
+        both = open_source(rows, weight=weight)
+        pilot = draw_pilot(both, executor, len(rows), seed)
+        if self._learns_size:
+            result = learn_size(self, Survey(both, executor, seed, pilot), n_rows, few.mean)
+        else:
+            survey = Survey(source, executor, seed, pilot)
+            self.n_components_ = self._dimension(n_rows, self.n_features_in_)
+            model = Mixture(1, self._family(fixed_means=True))
+            # steps on so few rows cost next to nothing
+            plan = replace(self._make_plan(seed, self.max_iter), tol=self.tol / 100)
+            warm = self._warm_start_of_moments(model, survey)
+            result = run_fit(self, model, survey, plan, warm)
+            result = replace(result, params=_move_mean(result.params, few.mean))
+            self._store_point(model, result, survey)
+        self._dtype = dtype  # of the rows, not of those that stand for them
+        self._publish_params()
+        publish_convergence(self, result)
+        warn_about_empty_rows(result)
+        return result
+
+    def _store_point(self, model: Mixture, result: Fit, survey: Survey) -> None:
+        """Store parameters that were found by maximum likelihood or MAP."""
+        forget_posterior(self)
+        self._store_density_fit(result, survey)
+        family = model.family
+        assert isinstance(family, FactorFamily)
+        log_likelihood = result.objective + family.penalty(result.params.components)
+        self._total = (log_likelihood, result.weight, result.entropy)
+
+    def _drop_unused_factors(self) -> None:
+        """Without the factors that a prior of the loadings has made vanish; for ``fit``."""
+        if self.loadings_prior != "ard":
+            return
+        old = self._params.components
+        kept = used_columns(old.loadings, self._family())
+        self.n_components_ = len(kept)
+        loadings = np.ascontiguousarray(old.loadings[..., kept])
+        self._params = replace(self._params, components=replace(old, loadings=loadings))
+        self._publish_params()
+
+    def _warm_start_of_moments(self, model: Mixture, survey: Survey) -> WarmStart:
+        """The parameters at hand as the start, if they can be."""
+        if not (self._continues_last_fit() and hasattr(self, "_params") and self._fits(model)):
+            return WarmStart()
+        params = self._params
+        assert isinstance(model.family, FactorFamily)
+        if model.family.fixed_means:  # those of ``_fit_moments``, about zero
+            params = _move_mean(params, np.zeros(self.n_features_in_))
+        return WarmStart(model.change_frame(params, survey.pilot))
+
+    def _continues_last_fit(self) -> bool:
+        """Whether the next fit begins where the last one ended."""
+        return bool(self.warm_start)
 
     def fit_transform(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, then the expected latents of the rows."""
@@ -211,12 +330,19 @@ class FactorModel(LatentEstimator):
 
     def _learn_by_em(self, source: Source, first: bool) -> None:
         """Learn one more batch by stepwise EM; for ``partial_fit``."""
+        if self._learns_size:
+            raise ValueError(
+                "n_components='ard' cannot be learned in a stream with missing entries or more "
+                "than 2000 columns; give a whole number"
+            )
         self._holes = True
         if first:
             self._fit_rows(source, first_batch=True)
         else:
             self._check_same_stream(self._model(self.n_features_in_), "n_components")
-        self._learn_batch_by_em(self._stream_model(), source, first)
+        # priors count once, against the weight of all rows so far
+        total_weight = None if self._has_prior else 1.0
+        self._learn_batch_by_em(self._stream_model(), source, first, total_weight)
 
     def _stream_model(self) -> Mixture:
         """The model of stepwise EM, whose statistics of batches may be blended."""
@@ -228,7 +354,7 @@ class FactorModel(LatentEstimator):
         rows, weight = compress_moments(self._moments).both_sides()
         task = partial(model.expect, model.prepare(self._params), rng=RowKeys(0, 0))
         stats = task(Block(np.ascontiguousarray(rows), weight=weight))
-        return Stepwise(model.normalised(stats), self._batches)
+        return Stepwise(model.normalised(stats), self._batches, weight=stats.weight)
 
     # ------------------------------------------------ results
 
@@ -333,6 +459,13 @@ class FactorModel(LatentEstimator):
         X, _ = self._model(self.n_features_in_).sample(self._params, n_samples, rng)
         return in_dtype(X, self._dtype)
 
+    def _summary(self) -> dict[str, Any]:
+        summary = super()._summary()
+        if self._learns_size or self._has_prior:
+            del summary["log-likelihood per row"]
+            summary["objective per row"] = self.lower_bound_
+        return summary
+
     def get_covariance(self) -> Array:
         """The covariance of a row, (n_features, n_features): made only when asked for."""
         check_is_fitted(self)
@@ -361,3 +494,11 @@ class FactorModel(LatentEstimator):
                 f"loadings of shape {components.loadings.shape} where {shape} is declared"
             )
         self._publish_params()
+
+
+def _move_mean(params: MixtureParams, mean: Array) -> MixtureParams:
+    """The same factors about another mean."""
+    old: FactorParams = params.components
+    frame = Frame(mean, old.frame.scale)
+    moved = FactorParams(frame, np.zeros_like(old.means), old.loadings, old.noise)
+    return MixtureParams(params.weights, moved)

@@ -1,4 +1,4 @@
-"""Settings of mixtures of factor models that are fitted by variational Bayes."""
+"""Settings of priors: of factor models by MAP, and of mixtures of them by variational Bayes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from mixfold.estimators.mixtures.weights import mixing_of, name_weights
 from mixfold.estimators.shell.constraints import as_numbers
 from mixfold.families.factor.bayes import BayesFactors
 from mixfold.families.factor.noise import Noise
+from mixfold.families.factor.priors import LoadingsPrior, NoisePrior
 from mixfold.mixing.protocol import Mixing
 
 # factors that a component may have if their number is learned and no limit is given: of complete
@@ -140,3 +141,19 @@ def columns_of_prior(estimator: Any, n_features: int) -> None:
 def used_factors(loadings: Array) -> Array:
     """Factors (K,) of each component: those whose loadings are not all zero."""
     return np.asarray((loadings != 0).any(axis=1).sum(axis=1))
+
+
+# ------------------------------------------------ MAP
+
+
+def loadings_prior_of(value: Any, common: bool = False) -> LoadingsPrior | None:
+    """The parameter ``loadings_prior`` as the family takes it; ``common``: factors of all
+    components are the same ones."""
+    if value is None:
+        return None
+    return LoadingsPrior(None if value == "ard" else float(value), common)
+
+
+def noise_prior_of(value: Any) -> NoisePrior | None:
+    """The parameter ``noise_prior`` as the family takes it."""
+    return None if value is None else NoisePrior(float(value[0]), float(value[1]))

@@ -15,6 +15,7 @@ from mixfold.engine.loop import pilot_size
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.random import seed_from
 from mixfold.estimators.factors.factor_model import FactorModel
+from mixfold.estimators.factors.learned_size import forget_posterior
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
 from mixfold.estimators.shell.dtypes import in_dtype
@@ -51,14 +52,26 @@ class PPCA(FactorModel):
 
     Parameters
     ----------
-    n_components : int, float, 'bic', 'mle' or None, default=None
+    n_components : int, float, 'bic', 'mle', 'ard' or None, default=None
         Number of latents d. A float is a share of the variance to retain: the fewest axes that
         hold it. 'bic' takes the lowest Bayesian information criterion, 'mle' the highest evidence
-        (Minka; complete data only). None keeps every axis that has variance but the last one.
+        (Minka; complete data only). 'ard' learns the number in one fit, also where entries are
+        missing: Bayesian PCA by variational Bayes, in which axes are left out where the bound of
+        the evidence is higher without them. None keeps every axis that has variance but the last
+        one.
     center : bool, default=True
         False: the mean is zero and the axes are those of the second moments.
     solver : {'auto', 'covariance', 'gram', 'randomized', 'em'}, default='auto'
         'auto': closed form by the cheapest solver, EM if entries are missing.
+    loadings_prior : float, 'ard' or None, default=None
+        Normal prior of the loadings, whose estimates are then those of the highest posterior
+        density (MAP). A number is its precision, for columns measured in their spreads. 'ard'
+        (automatic relevance determination) has a precision for each factor, integrated out:
+        factors that the rows do not need vanish. Spreads are those of all
+        columns together. A fit is then one by EM, with ``n_components`` a whole number or None.
+    noise_prior : tuple (rows, variance) or None, default=None
+        Gamma prior of the precision of the noise: as much as so many rows with noise of this
+        variance would say, in units of the data.
     scale : {'latent', 'scores', 'white'}, default='latent'
         What ``transform`` gives. 'latent': posterior means of the latents, shrunk by the noise.
         'scores': those of PCA, coordinates along ``components_``. 'white': scores of unit variance
@@ -110,9 +123,12 @@ class PPCA(FactorModel):
     latent_covariance_ : ndarray of shape (n_components_, n_components_)
         Of the latents given a complete row.
     solver_ : str
-        The solver that was used.
+        The solver that was used; 'vb' with ``n_components='ard'``.
+    evidence_bound_ : float
+        With ``n_components='ard'``: a lower bound of the log evidence.
     converged_, stop_reason_, n_iter_, n_passes_, lower_bound_, lower_bounds_, events_
-        As in :class:`GaussianMixture`.
+        As in :class:`GaussianMixture`; with priors of the log posterior density per row, but for a
+        constant, or of the bound.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -120,6 +136,7 @@ class PPCA(FactorModel):
     ----------
     .. [1] Tipping, Bishop. Probabilistic principal component analysis. JRSS B 61, 1999.
     .. [2] Minka. Automatic choice of dimensionality for PCA. NIPS 13, 2000.
+    .. [3] Bishop. Bayesian PCA. NIPS 11, 1999; Variational principal components. ICANN 1999.
 
     Examples
     --------
@@ -130,6 +147,8 @@ class PPCA(FactorModel):
     >>> PPCA("bic").fit(X).n_components_
     2
     >>> X[::3, 1] = np.nan
+    >>> PPCA("ard").fit(X).n_components_
+    2
     >>> ppca = PPCA(2).fit(X)
     >>> round(float(np.sqrt(ppca.noise_variance_)), 1)
     0.1
@@ -147,7 +166,8 @@ class PPCA(FactorModel):
     _constraints: ClassVar[rule.Constraints] = {
         **FactorModel._constraints,
         "n_components": (
-            rule.nothing(), rule.integer(1), rule.one_of(["bic", "mle"]), rule.share_of_variance(),
+            rule.nothing(), rule.integer(1), rule.one_of(["bic", "mle", "ard"]),
+            rule.share_of_variance(),
         ),
         "center": (rule.boolean(),),
         "solver": (rule.one_of([*SOLVERS, "em"]),),
@@ -161,6 +181,8 @@ class PPCA(FactorModel):
         *,
         center: bool = True,
         solver: str = "auto",
+        loadings_prior: Any = None,
+        noise_prior: Any = None,
         scale: str = "latent",
         tol: float = 1e-6,
         noise_floor: float = 1e-12,
@@ -178,6 +200,8 @@ class PPCA(FactorModel):
         self.n_components = n_components
         self.center = center
         self.solver = solver
+        self.loadings_prior = loadings_prior
+        self.noise_prior = noise_prior
         self.scale = scale
         self.tol = tol
         self.noise_floor = noise_floor
@@ -213,6 +237,8 @@ class PPCA(FactorModel):
         self._check_parameters()
         source = self._open(X, reset=True, weight=sample_weight, min_rows=2)
         self.__dict__.pop("_moments", None)  # of a stream
+        if self._learns_size or self._has_prior:
+            return self._fit_with_priors(source)
         if not (self.n_components is None or isinstance(self.n_components, Integral)):
             self._look_at_units(source)
         if self.solver != "em":
@@ -235,6 +261,41 @@ class PPCA(FactorModel):
         result = self._fit_rows(source, chosen)
         warn_about_fit(result, self.max_iter)
         return self
+
+    def _fit_with_priors(self, source: Source) -> Self:
+        """Fit by MAP, or by variational Bayes with as many axes as are learned; for ``fit``."""
+        self._look_at_units(source)
+        self.solver_ = "vb" if self._learns_size else "em"
+        moments = None if self.solver == "em" else self._find_moments(source)
+        if moments is None:
+            result = self._fit_rows(source)
+        else:
+            result = self._fit_moments(moments, int(moments.sums.rows), source.dtype.name)
+        self._drop_unused_factors()
+        warn_about_fit(result, self.max_iter)
+        return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not (self._learns_size or self._has_prior):
+            return
+        name = "n_components='ard'" if self._learns_size else "a prior"
+        if self.solver not in ("auto", "em"):
+            raise ValueError(
+                f"{name} has no closed form; got solver={self.solver!r}. Use solver='auto' or 'em'"
+            )
+        if self._learns_size:
+            if not self.center:
+                raise ValueError(
+                    "n_components='ard' learns the mean with the axes; got center=False. Use "
+                    "center=True, or loadings_prior='ard' with a whole number"
+                )
+        elif not (self.n_components is None or isinstance(self.n_components, Integral)):
+            raise ValueError(
+                f"n_components={self.n_components!r} is chosen by likelihoods without a prior; "
+                "with loadings_prior or noise_prior give a whole number or None, or use "
+                "n_components='ard' without loadings_prior"
+            )
 
     def _look_at_units(self, source: Source) -> None:
         """Warn if the units of the columns decide how many axes there are."""
@@ -270,6 +331,7 @@ class PPCA(FactorModel):
             self._check_dimension(len(spectrum.values), spectrum.n_rows, self.n_features_in_)
         self.n_components_ = len(spectrum.values)
         self._holes, self._climb = False, None
+        forget_posterior(self)
         forget_stream(self)
         floor = max(float(self.noise_floor), 1e-14)
         self._params = closed_form(spectrum, floor)
@@ -297,6 +359,11 @@ class PPCA(FactorModel):
 
     def _fit_moments_so_far(self, moments: SecondMoments) -> None:
         """Fit to all complete rows of a stream; called by ``partial_fit``."""
+        if self._learns_size or self._has_prior:
+            self.solver_ = "vb" if self._learns_size else "em"
+            self._fit_moments(moments, int(moments.sums.rows), self._dtype)
+            self._drop_unused_factors()
+            return
         wanted = self._number_of_axes(self.n_features_in_ + 1, self.n_features_in_)
         spectrum = from_moments(moments, wanted, self.center)
         # the first batches may have fewer rows than axes are wanted

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block, Source
 from mixfold.engine.loop import Fit, Plan
+from mixfold.estimators.factors.factor_priors import loadings_prior_of, noise_prior_of
 from mixfold.estimators.factors.mixed_latents import MixedLatents
 from mixfold.estimators.outputs.supervised import SupervisedEstimator
 from mixfold.estimators.shell import constraints as rule
@@ -93,6 +94,16 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
     ridge : float, default=1e-2
         Precision of a normal prior of the classifier's weights, which keeps them finite where the
         classes can be separated.
+    loadings_prior : float, 'ard' or None, default=None
+        Normal prior of the loadings, whose estimates are then those of the highest posterior
+        density (MAP). A number is its precision, for columns measured in their spreads. 'ard'
+        (automatic relevance determination) has a precision for each factor, integrated out:
+        factors that the rows do not need vanish. It is the prior of the loadings and of the
+        classifier together: with a shared classifier an axis is one of all components or none.
+        ``n_factors`` is then the largest number.
+    noise_prior : tuple (rows, variance) or None, default=None
+        Gamma prior of the precision of the noise: as much as so many rows with noise of this
+        variance would say, in units of the data.
     label_solver : {'em', 'gradient'}, default='em'
         How the classifier is learned. 'gradient' is the slower scheme of Tabaghi (2016): EM
         steps of the rest by turns with steepest ascent. With a tradeoff above 1 only 'em'.
@@ -139,6 +150,9 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         Empty if no row had a class.
+    n_factors_ : int
+        Factors in use, of the component that has most: fewer than ``n_factors`` where
+        ``loadings_prior='ard'`` has made some vanish, whose loadings are zero.
     weights_ : ndarray of shape (n_components,)
     means_ : ndarray of shape (n_components, n_features)
     loadings_ : ndarray of shape (n_components, n_features, n_factors)
@@ -204,6 +218,8 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         classifier: str = "shared",
         tradeoff: float = 1.0,
         ridge: float = 1e-2,
+        loadings_prior: Any = None,
+        noise_prior: Any = None,
         label_solver: str = "em",
         init_params: str = "balanced",
         classify_from: str = "data",
@@ -227,6 +243,8 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         self.classifier = classifier
         self.tradeoff = tradeoff
         self.ridge = ridge
+        self.loadings_prior = loadings_prior
+        self.noise_prior = noise_prior
         self.label_solver = label_solver
         self.init_params = init_params
         self.classify_from = classify_from
@@ -302,8 +320,10 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         result = run_fit(self, model, survey, plan, self._warm_start(model, survey))
 
         result = replace(result, params=without_stage(result.params))
+        total = self._training_likelihood(model, result)
+        result = result if first_batch else self._settle(model, result)
         self._store_density_fit(result, survey)
-        self._total = self._training_likelihood(model, result)
+        self._total = total
         self._publish_params()
         publish_convergence(self, result)
         warn_about_empty_rows(result)
@@ -327,6 +347,12 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
             raise ValueError(
                 f"label_solver='gradient' climbs by EM steps, which a tradeoff above 1 has none "
                 f"of; got tradeoff={self.tradeoff}. Set label_solver='em'"
+            )
+        prior = self.loadings_prior is not None or self.noise_prior is not None
+        if prior and self.label_solver == "gradient":
+            raise ValueError(
+                "label_solver='gradient' is the published scheme, which has no priors; leave "
+                "loadings_prior and noise_prior out, or set label_solver='em'"
             )
 
     def _check_sizes(self, n_rows: int) -> None:
@@ -363,6 +389,8 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
             noise=_NOISES[self.noise](),
             has_missing=self._holes,
             expand=False,
+            loadings_prior=loadings_prior_of(self.loadings_prior, self.classifier == "shared"),
+            noise_prior=noise_prior_of(self.noise_prior),
         )
         labels = ProbitLabels(
             max(len(self._target.classes), 2),
@@ -386,7 +414,7 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         """Log-likelihood, weight and entropy of the training rows; None for another objective."""
         if self.tradeoff != 1 and len(self._target.classes):
             return None
-        penalty = model.outputs.penalty(result.params.outputs)
+        penalty = model.outputs.penalty(result.params.outputs) + model.penalty(result.params)
         return result.objective + penalty, result.weight, result.entropy
 
     def _fits(self, model: Any) -> bool:
@@ -401,6 +429,8 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         params = self._canonical_joint()
         components, outputs = params.components, params.outputs
         scale = components.frame.scale
+        used = self._joint_model().used_factors(self._params)
+        self.n_factors_ = int(used.sum(axis=1).max(initial=0))
         self.classes_ = self._target.classes
         self.weights_ = in_dtype(params.weights, self._dtype)
         self.means_ = in_dtype(components.frame.leave(components.means), self._dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Source
+from mixfold.engine.loop import Fit
 from mixfold.engine.schedules import Stepwise
 from mixfold.engine.sources.targets import OutputSource
 from mixfold.estimators.shell.fitting import learn_one_batch
@@ -218,7 +220,16 @@ class SupervisedEstimator(LatentEstimator):
         return float(weight @ found), float(weight.sum())
 
     def _n_parameters(self) -> int:
-        return self._joint_model().n_free(self._n_columns)
+        """Of the factors in use: the others are not part of the model that was found."""
+        model = self._joint_model()
+        used = int(model.used_factors(self._params).any(axis=0).sum())
+        if used < model.family.size:
+            model = replace(model, family=replace(model.family, factors=(used,)))
+        return model.n_free(self._n_columns)
+
+    def _settle(self, model: Any, result: Fit) -> Fit:
+        """The fit without the factors that a prior of the loadings has made vanish."""
+        return replace(result, params=model.without_unused(result.params))
 
     # ------------------------------------------------ scikit-learn and files
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block, Event
 from mixfold.engine.sources import open_source
+from mixfold.estimators.factors.factor_priors import loadings_prior_of, noise_prior_of
 from mixfold.estimators.outputs.supervised import SupervisedEstimator
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import predictions
@@ -354,6 +355,8 @@ def make_gaussian_model(
         noise=IsotropicNoise(held=input_noise is not None),
         has_missing=estimator._holes,
         expand=False,
+        loadings_prior=loadings_prior_of(getattr(estimator, "loadings_prior", None)),
+        noise_prior=noise_prior_of(getattr(estimator, "noise_prior", None)),
     )
     outputs = GaussianOutputs(
         weight=estimator._output_count,
@@ -363,6 +366,7 @@ def make_gaussian_model(
         floor=estimator._output_floor * (float(coding.variances.mean()) or 1.0),
         n_outputs=len(coding.means),
         units=None if estimator._target.task == "classification" else tuple(coding.scale),
+        variance=float(coding.variances.mean()) or 1.0,
     )
     start = GaussianStart(coding.means, coding.variances, input_noise, rule=first_shares)
     return GaussianModel(n_components, family, outputs, start=start)

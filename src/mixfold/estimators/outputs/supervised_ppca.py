@@ -143,6 +143,16 @@ default=None
         'profile': the maximum in closed form, up to one number that is searched for; needs every
         row complete with all its outputs, and one noise for them. 'em': steps from the principal
         axes of all rows. 'auto' takes the first where it can be had quickly.
+    loadings_prior : float, 'ard' or None, default=None
+        Normal prior of the loadings, whose estimates are then those of the highest posterior
+        density (MAP). A number is its precision, for columns measured in their spreads. 'ard'
+        (automatic relevance determination) has a precision for each factor, integrated out:
+        factors that the rows do not need vanish. It is the prior of the loadings of columns and
+        outputs together, so that an axis is one of both or none: ``n_components`` is then the
+        largest number. A fit with a prior is one by EM.
+    noise_prior : tuple (rows, variance) or None, default=None
+        Gamma prior of the precision of the noise: as much as so many rows with noise of this
+        variance would say, in units of the data. Of the columns.
     tol : float, default=1e-4
         The fit stops when the total gain still to come, extrapolated from the recent rate of
         convergence, is below ``tol``. The gain is that of the log-likelihood per labelled row.
@@ -180,6 +190,9 @@ default=None
 
     Attributes
     ----------
+    n_components_ : int
+        Factors in use: fewer than ``n_components`` where ``loadings_prior='ard'`` has made some
+        vanish, whose loadings are zero. They are the last ones.
     mean_ : ndarray of shape (n_features,)
         With a kernel, here and below, of the coordinates, (n_coordinates,).
     loadings_ : ndarray of shape (n_features, n_components)
@@ -302,6 +315,8 @@ default=None
         coding: str = "contrast",
         standardize: Any = "auto",
         solver: str = "auto",
+        loadings_prior: Any = None,
+        noise_prior: Any = None,
         tol: float = 1e-4,
         noise_floor: float = 1e-12,
         max_iter: int = 1000,
@@ -329,6 +344,8 @@ default=None
         self.coding = coding
         self.standardize = standardize
         self.solver = solver
+        self.loadings_prior = loadings_prior
+        self.noise_prior = noise_prior
         self.tol = tol
         self.noise_floor = noise_floor
         self.max_iter = max_iter
@@ -344,6 +361,14 @@ default=None
         self.checkpoint = checkpoint
 
     # ------------------------------------------------ fitting
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.noise_prior is not None and self.input_noise is not None:
+            raise ValueError(
+                f"noise_prior={self.noise_prior!r} is of a noise that is learned, and "
+                f"input_noise={self.input_noise!r} is kept; leave one of them out"
+            )
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Fit the model.
@@ -434,6 +459,8 @@ default=None
             lacks.append("every output of every row")
         if self.output_noise == "each":
             lacks.append("one noise for all outputs")
+        if self.loadings_prior is not None or self.noise_prior is not None:
+            lacks.append("no loadings_prior and no noise_prior")
         size = profile.order(source, views.n_outputs)
         if self.solver == "profile" and views.searched and size > _LARGEST:
             lacks.append(f"min(n_samples, n_features + n_outputs) up to {_LARGEST} ({size} here)")
@@ -503,7 +530,10 @@ default=None
         )
         result = run_fit(self, model, survey, plan, warm)
 
+        likelihood = result.objective + model.penalty(result.params)
+        result = result if first_batch else self._settle(model, result)
         self._store_density_fit(result, survey)
+        self._total = (likelihood, result.weight, result.entropy)
         self._publish_params()
         publish_convergence(self, result)
         warn_about_empty_rows(result)
@@ -570,6 +600,8 @@ default=None
         noise = float(components.noise[0, 0] * scale[0] ** 2)
         lengths = (loadings**2).sum(axis=0)
         total = lengths.sum() + noise * len(loadings)
+        used = self._joint_model().used_factors(self._params)
+        self.n_components_ = int(used.sum())
         self.mean_ = in_dtype(components.frame.leave(components.means[0]), self._dtype)
         self.loadings_ = in_dtype(loadings, self._dtype)
         self.components_ = np.ascontiguousarray(self.loadings_.T)

@@ -50,6 +50,14 @@ def number(low: float, *, open_end: bool = False) -> Rule:
     )
 
 
+def pair_of_positive() -> Rule:
+    one = number(0, open_end=True)
+    return Rule(
+        "a pair of numbers > 0, (rows, variance)",
+        lambda v: isinstance(v, list | tuple) and len(v) == 2 and all(one.holds(x) for x in v),
+    )
+
+
 def one_of(names: Iterable[str]) -> Rule:
     allowed = tuple(names)
     words = ("one of " if len(allowed) > 1 else "") + ", ".join(repr(n) for n in allowed)

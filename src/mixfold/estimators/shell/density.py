@@ -84,9 +84,12 @@ class DensityEstimator(DensityMixin, MixfoldEstimator):
                 f"{names} changed since the last batch; clone the estimator to begin a new stream"
             )
 
-    def _learn_batch_by_em(self, model: Mixture, source: Source, first: bool) -> None:
+    def _learn_batch_by_em(
+        self, model: Mixture, source: Source, first: bool, total_weight: float | None = 1.0
+    ) -> None:
         """One step of stepwise EM, from the parameters of a fit or of an earlier batch."""
-        learned = learn_one_batch(self, model, source, Stepwise() if first else self._schedule)
+        schedule = Stepwise() if first else self._schedule
+        learned = learn_one_batch(self, model, source, schedule, total_weight)
         if learned is not None:
             self._publish_batch(learned)
 

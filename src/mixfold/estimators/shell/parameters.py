@@ -139,6 +139,24 @@ _TABLE = (
         (rule.number(0),),
     ),
     Parameter(
+        "loadings_prior",
+        "float, 'ard' or None",
+        "Normal prior of the loadings, whose estimates are then those of the highest posterior "
+        "density (MAP). A number is its precision, for columns measured in their spreads. 'ard' "
+        "(automatic relevance determination) has a precision for each factor, integrated out: "
+        "factors that the rows do not need vanish.",
+        (rule.nothing(), rule.one_of(["ard"]), rule.number(0, open_end=True)),
+        None,
+    ),
+    Parameter(
+        "noise_prior",
+        "tuple (rows, variance) or None",
+        "Gamma prior of the precision of the noise: as much as so many rows with noise of this "
+        "variance would say, in units of the data.",
+        (rule.nothing(), rule.pair_of_positive()),
+        None,
+    ),
+    Parameter(
         "gamma",
         "float, 'scale' or None",
         "Coefficient of the kernels 'rbf', 'laplacian' and 'poly'; None is 1 / n_features, 'scale' "

@@ -13,12 +13,14 @@ from mixfold.families.factor import start
 from mixfold.families.factor.gradients import FactorMetric, gradient_and_metric
 from mixfold.families.factor.loadings import Loadings, OwnLoadings
 from mixfold.families.factor.noise import DiagonalNoise, Noise
+from mixfold.families.factor.priors import LoadingsPrior, NoisePrior, turn_to_axes
 from mixfold.families.factor.records import FactorParams, FactorSums, change_origin
 from mixfold.families.factor.regression import (
     Regression,
     latent_prior,
     regression,
     residual_squares,
+    solve_rows,
 )
 from mixfold.math.frame import Frame, frame_about_zero, frame_of, uniform, widen_constant_columns
 from mixfold.math.symmetric import roots_of
@@ -44,6 +46,10 @@ class FactorSteps(ComponentFamily):
         Whether an M step also lets the prior of the latents vary and then absorbs it (PX-EM):
         far faster where the noise is small, but statistics of earlier passes are then in other
         latent coordinates.
+    loadings_prior : LoadingsPrior, optional
+        Of the loadings, which are then those of the highest posterior density.
+    noise_prior : NoisePrior, optional
+        Of the noise.
     """
 
     factors: tuple[int, ...] = (1,)
@@ -52,8 +58,17 @@ class FactorSteps(ComponentFamily):
     has_missing: bool = False
     fixed_means: bool = False
     expand: bool = True
+    loadings_prior: LoadingsPrior | None = None
+    noise_prior: NoisePrior | None = None
 
     name: ClassVar[str] = "factor"
+
+    def __post_init__(self) -> None:
+        if self.loadings_prior is not None and self.loadings.tied:
+            raise ValueError(
+                "a prior of the loadings needs components with loadings of their own; leave "
+                "'loadings' out of tied"
+            )
 
     @property
     def size(self) -> int:
@@ -149,15 +164,25 @@ class FactorSteps(ComponentFamily):
         noise = self.noise.spread(np.maximum(shared, self.floor), noise.shape)
         return FactorParams(frame, means, loadings, noise)
 
-    def estimate(self, moments: FactorSums, previous: FactorParams) -> tuple[FactorParams, Array]:
+    def estimate(
+        self, moments: FactorSums, previous: FactorParams, relevance: Array | None = None
+    ) -> tuple[FactorParams, Array]:
+        """``relevance`` (K or 1, d): precisions of the loadings, if outputs have a part in them."""
         fit = regression(moments, self.fixed_means)
-        loadings = self.loadings.estimate(fit, previous.noise)
+        if self.loadings_prior is None:
+            loadings = self.loadings.estimate(fit, previous.noise)
+        else:
+            relevance = self._relevances(previous) if relevance is None else relevance
+            loadings = shrunk_loadings(fit, previous.noise, relevance)
         noise, low = self._noise(fit, loadings, previous)
         prior_mean, prior = latent_prior(moments.rows, self.fixed_means)
         shift = -fit.z + prior_mean[:, None] if self.expand else -fit.z
         means = moments.origin + fit.x + (loadings * shift).sum(axis=-1)
         if self.expand and self.size:
-            loadings = loadings @ self._root(prior, moments.rows.count)
+            if self.loadings_prior is None:
+                loadings = loadings @ self._root(prior, moments.rows.count)
+            else:  # the prior wants their lengths as they are
+                loadings = loadings @ turn_to_axes(self.squares_of(loadings))
         params = FactorParams(previous.frame, means, loadings, noise)
         return self._keep_unseen_entries(params, fit, previous), np.asarray(low.any(axis=1))
 
@@ -171,11 +196,56 @@ class FactorSteps(ComponentFamily):
         count = np.broadcast_to(fit.count, shape)
         total = self.noise.gather(count)
         left = self.noise.gather(residual_squares(fit, loadings))
+        if self.noise_prior is not None:
+            total, left = self._with_noise_prior(total, left, previous.frame)
         pooled = left / np.maximum(total, _TINY)
         known = self.noise.spread(total > 0, shape)
         noise = self.noise.spread(np.maximum(pooled, self.floor), shape)
         low = self.noise.spread(pooled < self.floor, shape) & known
         return np.where(known, noise, previous.noise), low
+
+    # ------------------------------------------------ priors
+
+    def squares_of(self, loadings: Array) -> Array:
+        """Products (K or 1, d, d) of the columns of loadings in units of the columns."""
+        both = np.swapaxes(loadings, 1, 2) @ loadings
+        if self.loadings_prior is not None and self.loadings_prior.common:
+            return np.asarray(both.sum(axis=0, keepdims=True))
+        return np.asarray(both)
+
+    def entries_of_factor(self, params: FactorParams) -> int:
+        """Loadings that share a precision."""
+        common = self.loadings_prior is not None and self.loadings_prior.common
+        return params.n_features * (params.n_components if common else 1)
+
+    def _relevances(self, params: FactorParams) -> Array:
+        assert self.loadings_prior is not None
+        squares = self.loadings_prior.pool((params.loadings**2).sum(axis=1))
+        return self.loadings_prior.relevances(squares, self.entries_of_factor(params))
+
+    def _with_noise_prior(self, count: Array, squares: Array, frame: Frame) -> tuple[Array, Array]:
+        """Counts and sums of squares of each noise variance, with the rows of its prior."""
+        prior = self.noise_prior
+        assert prior is not None
+        own = self.noise.over_columns(prior.squares(frame.scale)[None])
+        share = own / self.noise.over_columns(np.ones((1, frame.scale.size)))
+        return count + prior.rows, squares + share
+
+    def penalty(self, params: FactorParams) -> float:
+        """-ln p of the loadings and of the noise, but for constants."""
+        found = self.penalty_of_noise(params)
+        if self.loadings_prior is None:
+            return found
+        squares = self.loadings_prior.pool((params.loadings**2).sum(axis=1))
+        return found + self.loadings_prior.penalty(squares, self.entries_of_factor(params))
+
+    def penalty_of_noise(self, params: FactorParams) -> float:
+        if self.noise_prior is None:
+            return 0.0
+        noise = self.noise.drop_copies(params.noise)
+        zero = np.zeros_like(noise)
+        count, squares = self._with_noise_prior(zero, zero, params.frame)
+        return 0.5 * float((count * np.log(noise) + squares / noise).sum())
 
     def _root(self, prior: Array, count: Array) -> Array:
         """Factors (K, d, d) of the latent covariances; the identity where there are no rows."""
@@ -265,8 +335,31 @@ class FactorSteps(ComponentFamily):
         spread = self.noise.spread(noise, params.noise.shape)
         return FactorParams(params.frame, means, loadings, spread)
 
-    def derivatives(self, params: FactorParams, moments: FactorSums) -> tuple[Array, FactorMetric]:
+    def derivatives(
+        self, params: FactorParams, moments: FactorSums, relevance: Array | None = None
+    ) -> tuple[Array, FactorMetric]:
+        """``relevance`` is as in ``estimate``."""
         sums = change_origin(moments, params.means)
-        return gradient_and_metric(
-            params, sums, self.noise, self.loadings, self.fixed_means, self.floor
+        if self.loadings_prior is not None and relevance is None:
+            relevance = self._relevances(params)
+        gradient, metric = gradient_and_metric(
+            params, sums, self.noise, self.loadings, self.fixed_means, self.floor, relevance
         )
+        if self.noise_prior is not None and not self.noise.held:
+            variance = self.noise.drop_copies(params.noise)
+            zero = np.zeros_like(variance)
+            count, squares = self._with_noise_prior(zero, zero, params.frame)
+            slope = (squares / variance - count) / np.sqrt(variance)
+            gradient[gradient.size - slope.size :] += slope.ravel()
+        return gradient, metric
+
+
+def shrunk_loadings(fit: Regression, noise: Array, relevance: Array) -> Array:
+    """Loadings of highest posterior density, (Cov[zz] + noise / n diag(relevance))^-1 Cov[zx]."""
+    ridge = noise / np.maximum(np.broadcast_to(fit.count, noise.shape), _TINY)
+    if fit.zz.shape[1] == 1 and (ridge == ridge[:, :1]).all():
+        ridge = ridge[:, :1]
+    precision = np.broadcast_to(relevance, (len(noise), relevance.shape[-1]))
+    own = ridge[..., None] * precision[:, None]
+    zz = fit.zz + own[..., None] * np.eye(own.shape[-1])
+    return solve_rows(zz, fit.xz)

@@ -287,7 +287,7 @@ class Mixture:
         return Update(fresh, events)
 
     def objective(self, params: MixtureParams, stats: MixtureStats) -> float:
-        return stats.log_likelihood
+        return stats.log_likelihood - self.family.penalty(params.components)
 
     def total_weight(self, stats: MixtureStats) -> float:
         return stats.weight

@@ -105,6 +105,8 @@ class GaussianOutputs:
     n_outputs : int
     units : tuple of float, optional
         Each output is that many of the units in which densities are told.
+    variance : float
+        Of an output, on average: the unit of a prior of the loadings.
     """
 
     weight: float = 1.0
@@ -116,6 +118,7 @@ class GaussianOutputs:
     unlabelled: float = 1.0
     n_outputs: int = 1
     units: tuple[float, ...] | None = None
+    variance: float = 1.0
 
     @property
     def tied(self) -> bool:
@@ -232,7 +235,10 @@ class GaussianOutputs:
     # ------------------------------------------------ M step
 
     def update(
-        self, sums: GaussianOutputSums, params: GaussianOutputParams
+        self,
+        sums: GaussianOutputSums,
+        params: GaussianOutputParams,
+        relevance: Array | None = None,
     ) -> GaussianOutputParams:
         rows = sums.latents.count
         count = np.maximum(rows, _TINY)
@@ -242,14 +248,40 @@ class GaussianOutputs:
         ez = sums.cross / count[..., None] - mean_e[..., None] * mean_z
         known = rows > 0
         zz = np.where(known[..., None, None], zz, np.eye(zz.shape[-1]))
-        change = np.linalg.solve(zz, ez[..., None])[..., 0]
+        if relevance is None:
+            change = np.linalg.solve(zz, ez[..., None])[..., 0]
+            gain = (change * ez).sum(axis=-1)
+        else:
+            change = self._shrunk_change(zz, ez, sums, params, relevance)
+            gain = (change * (2 * ez - times_each(zz, change))).sum(axis=-1)
         shift = mean_e - (change * mean_z).sum(axis=-1)
-        left = sums.squares - count * (mean_e**2 + (change * ez).sum(axis=-1))
+        left = sums.squares - count * (mean_e**2 + gain)
         return GaussianOutputParams(
             np.where(known[..., None], sums.loadings + change, params.loadings),
             np.where(known, sums.means + shift, params.means),
             self._noise(left, np.broadcast_to(rows, left.shape), params),
         )
+
+    def _shrunk_change(
+        self,
+        zz: Array,
+        ez: Array,
+        sums: GaussianOutputSums,
+        params: GaussianOutputParams,
+        relevance: Array,
+    ) -> Array:
+        """What the loadings of highest posterior density have beyond those of the pass."""
+        count = np.maximum(self.weight * np.broadcast_to(sums.latents.count, ez.shape[:2]), _TINY)
+        own = (params.noise / count)[..., None] * relevance[:, None] / self.variance
+        matrix = zz + own[..., None] * np.eye(own.shape[-1])
+        return np.asarray(np.linalg.solve(matrix, (ez - own * sums.loadings)[..., None])[..., 0])
+
+    def squares_of(self, params: GaussianOutputParams) -> Array:
+        V = params.loadings
+        return np.asarray(np.swapaxes(V, 1, 2) @ V / self.variance)
+
+    def n_loadings(self, params: GaussianOutputParams) -> int:
+        return int(params.loadings.shape[1])
 
     def _noise(self, left: Array, count: Array, params: GaussianOutputParams) -> Array:
         if self.fixed_noise is not None:
@@ -304,12 +336,18 @@ class GaussianOutputs:
         return GaussianOutputParams(loadings, means, noise)
 
     def derivatives(
-        self, params: GaussianOutputParams, sums: GaussianOutputSums
+        self,
+        params: GaussianOutputParams,
+        sums: GaussianOutputSums,
+        relevance: Array | None = None,
     ) -> tuple[Array, GaussianOutputMetric]:
         """From the sums of a pass at ``params``: e is what these leave unexplained."""
         psi, latents = params.noise, sums.latents
         certain = self.weight / psi
-        parts = [(certain[..., None] * sums.cross).ravel(), (certain * sums.first).ravel()]
+        slopes = certain[..., None] * sums.cross
+        if relevance is not None:
+            slopes = slopes - relevance[:, None] / self.variance * params.loadings
+        parts = [slopes.ravel(), (certain * sums.first).ravel()]
         count = np.broadcast_to(latents.count, psi.shape)
         information = np.zeros(0)
         if self.fixed_noise is None:
@@ -325,7 +363,11 @@ class GaussianOutputs:
         size = latents.second.shape[-1]
         trace = np.trace(latents.second, axis1=-2, axis2=-1)[..., None, None]
         ridge = (_TINY + 1e-12 * trace / max(size, 1)) * np.eye(size)
-        inverse = np.linalg.inv(latents.second + ridge) / certain[..., None, None]
+        second = latents.second + ridge
+        if relevance is not None:
+            own = relevance[:, None] / (self.variance * certain[..., None])
+            second = second + own[..., None] * np.eye(size)
+        inverse = np.linalg.inv(second) / certain[..., None, None]
         metric = GaussianOutputMetric(inverse, np.maximum(certain * count, _TINY), information)
         return np.concatenate(parts), metric
 
@@ -359,3 +401,8 @@ class GaussianOutputs:
 def as_inference(replicate: Replicate, resp: Array) -> Inference:
     """A replicate with its responsibilities, as the columns' own sums want it."""
     return Inference(resp, replicate.latent.means, replicate.latent.covariances)
+
+
+def times_each(matrices: Array, rows: Array) -> Array:
+    """Matrices (K, 1 or L, d, d) times rows (K, L, d)."""
+    return np.asarray((matrices @ rows[..., None])[..., 0])

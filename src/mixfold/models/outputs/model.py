@@ -32,6 +32,7 @@ from mixfold.contracts import (
 from mixfold.families.component import dense_rows
 from mixfold.families.factor import FactorFamily, FactorParams
 from mixfold.families.factor.inferred_latents import sum_inferred_latents
+from mixfold.families.factor.priors import turn_to_axes
 from mixfold.math.frame import similar_frame
 from mixfold.math.softmax import entropies, normalise
 from mixfold.mixing.free import FreeWeights
@@ -187,8 +188,9 @@ class SupervisedModel:
     def update(
         self, params: SupervisedParams, stats: SupervisedStats, context: Context
     ) -> Update[SupervisedParams]:
-        components, touched = self.family.estimate(stats.components, params.components)
-        outputs = self.outputs.update(stats.outputs, params.outputs)
+        relevance = self.relevances(params)
+        components, touched = self.family.estimate(stats.components, params.components, relevance)
+        outputs = self.outputs.update(stats.outputs, params.outputs, relevance)
         fresh = SupervisedParams(self.mixing.posterior(stats.counts), components, outputs)
         told = tuple(
             Event("floor", self.family.floor_message(int(k)), context.iteration, int(k))
@@ -202,7 +204,17 @@ class SupervisedModel:
         """The prior of the latents set free and absorbed again (parameter expansion)."""
         if not (self.expand and self.family.size):
             return params
-        mean, root = self._latent_prior(params, stats)
+        if self.family.loadings_prior is None:
+            mean, root = self._latent_prior(params, stats)
+        else:  # the prior wants the loadings as long as they are
+            mean = latent_prior(stats.components.rows, self.outputs.tied)[0]
+            root = turn_to_axes(self._squares_of_factors(params))
+        return self._transform_latents(params, mean, root)
+
+    def _transform_latents(
+        self, params: SupervisedParams, mean: Array, root: Array
+    ) -> SupervisedParams:
+        """The same model of latents z' with z = mean + root z'."""
         old = params.components
         shift = np.einsum(
             "kjd,kd->kj", old.loadings, np.broadcast_to(mean, old.loadings.shape[::2])
@@ -218,7 +230,58 @@ class SupervisedModel:
         return latent_prior(stats.components.rows, self.outputs.tied)
 
     def objective(self, params: SupervisedParams, stats: SupervisedStats) -> float:
-        return stats.log_likelihood - self.outputs.penalty(params.outputs)
+        return stats.log_likelihood - self.outputs.penalty(params.outputs) - self.penalty(params)
+
+    # ------------------------------------------------ priors of the loadings
+
+    def _squares_of_factors(self, params: SupervisedParams) -> Array:
+        """Products (K or 1, d, d) of the columns of the loadings of both views."""
+        found = self.family.squares_of(params.components.loadings)
+        return np.asarray(found + self.outputs.squares_of(params.outputs))
+
+    def entries_of_factor(self, params: SupervisedParams) -> int:
+        """Loadings of both views that share a precision."""
+        own = self.outputs.n_loadings(params.outputs)
+        return self.family.entries_of_factor(params.components) + own
+
+    def relevances(self, params: SupervisedParams) -> Array | None:
+        """Expected precisions (K or 1, d) of the loadings, if they have a prior."""
+        prior = self.family.loadings_prior
+        if prior is None:
+            return None
+        squares = np.diagonal(self._squares_of_factors(params), axis1=1, axis2=2)
+        return prior.relevances(squares, self.entries_of_factor(params))
+
+    def used_factors(self, params: SupervisedParams) -> Array:
+        """Which factors (K or 1, d) a prior of the loadings has not made vanish."""
+        prior = self.family.loadings_prior
+        if prior is None:
+            return np.ones((1, self.family.size), bool)
+        squares = np.diagonal(self._squares_of_factors(params), axis1=1, axis2=2)
+        return prior.used(squares, self.entries_of_factor(params))
+
+    def turned(self, params: SupervisedParams) -> SupervisedParams:
+        """The same model with the factors turned as a prior of their loadings likes best."""
+        if self.family.loadings_prior is None or not self.family.size:
+            return params
+        root = turn_to_axes(self._squares_of_factors(params))
+        return self._transform_latents(params, np.zeros(root.shape[:2]), root)
+
+    def without_unused(self, params: SupervisedParams) -> SupervisedParams:
+        """The model with loadings of zero where a prior has made a factor vanish."""
+        found = self.turned(params)
+        used = self.used_factors(found)
+        keep = np.eye(self.family.size) * used[:, None]
+        return self._transform_latents(found, np.zeros(used.shape), keep)
+
+    def penalty(self, params: SupervisedParams) -> float:
+        """-ln p of the loadings of both views and of the noise, but for a constant."""
+        found = self.family.penalty_of_noise(params.components)
+        prior = self.family.loadings_prior
+        if prior is None:
+            return found
+        squares = np.diagonal(self._squares_of_factors(params), axis1=1, axis2=2)
+        return found + prior.penalty(squares, self.entries_of_factor(params))
 
     def total_weight(self, stats: SupervisedStats) -> float:
         return stats.weight
@@ -285,8 +348,13 @@ class SupervisedModel:
     def derivatives(
         self, params: SupervisedParams, stats: SupervisedStats
     ) -> tuple[Array, Metric] | None:
-        by_components, metric = self.family.derivatives(params.components, stats.components)
-        by_outputs, output_metric = self.outputs.derivatives(params.outputs, stats.outputs)
+        relevance = self.relevances(params)
+        by_components, metric = self.family.derivatives(
+            params.components, stats.components, relevance
+        )
+        by_outputs, output_metric = self.outputs.derivatives(
+            params.outputs, stats.outputs, relevance
+        )
         expected = stats.counts.sum() * params.weights
         gradient = np.concatenate([stats.counts - expected, by_components, by_outputs])
         return gradient, SupervisedMetric(expected, metric, len(by_components), output_metric)

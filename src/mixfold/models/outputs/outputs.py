@@ -67,7 +67,17 @@ class Outputs(Protocol):
         """Additive statistics for weighted responsibilities (n, K) of each replicate."""
         ...
 
-    def update(self, sums: Any, params: Any) -> Any: ...
+    def update(self, sums: Any, params: Any, relevance: Array | None = None) -> Any:
+        """The M step; ``relevance`` (1 or K, d): precisions of a prior of the loadings."""
+        ...
+
+    def squares_of(self, params: Any) -> Array:
+        """Products (1 or K, d, d) of the columns of the loadings, in units of the outputs."""
+        ...
+
+    def n_loadings(self, params: Any) -> int:
+        """Loadings of a factor, of one component or of those that share them."""
+        ...
 
     def transform_latents(self, params: Any, mean: Array, root: Array) -> Any:
         """The same view of latents z' with z = mean + root z', (K or 1, d), (K or 1, d, d)."""
@@ -95,7 +105,9 @@ class Outputs(Protocol):
         """The inverse of ``coordinates``; ``params`` lends shapes and constants."""
         ...
 
-    def derivatives(self, params: Any, sums: Any) -> tuple[Array, Metric]:
+    def derivatives(
+        self, params: Any, sums: Any, relevance: Array | None = None
+    ) -> tuple[Array, Metric]:
         """Gradient of the objective in ``coordinates``, by Fisher's identity, and a metric."""
         ...
 

@@ -74,17 +74,18 @@ class OverweightedLabelModel(LabelledModel):
         if not (counts[params.weights > 0] > 0).all():
             return None
         sums = stats.components + expected_sums(params, stats.components).scale(kappa)
+        relevance = self.relevances(params)
         try:
-            components, _ = self.family.estimate(sums, params.components)
+            components, _ = self.family.estimate(sums, params.components, relevance)
         except np.linalg.LinAlgError:
             return None
         if not all(
             np.isfinite(v).all() for v in (components.means, components.loadings, components.noise)
         ):
             return None
-        outputs = self.outputs.update(stats.outputs, params.outputs)
+        outputs = self.outputs.update(stats.outputs, params.outputs, relevance)
         weights = self.mixing.posterior(np.maximum(counts, 0.0))
-        return SupervisedParams(weights, components, outputs)
+        return self.turned(SupervisedParams(weights, components, outputs))
 
     def derivatives(
         self, params: SupervisedParams, stats: SupervisedStats
@@ -98,7 +99,7 @@ class OverweightedLabelModel(LabelledModel):
         gradient, metric = found
         assert isinstance(metric, SupervisedMetric)
         sums = expected_sums(params, stats.components).scale(stats.weight)
-        columns = self.family.derivatives(params.components, sums)[1]
+        columns = self.family.derivatives(params.components, sums, self.relevances(params))[1]
         return gradient, replace(metric, components=columns)
 
 

@@ -154,19 +154,36 @@ class ProbitLabels:
 
     # ------------------------------------------------ M step
 
-    def update(self, sums: ProbitSums, params: ProbitParams) -> ProbitParams:
+    def update(
+        self, sums: ProbitSums, params: ProbitParams, relevance: Array | None = None
+    ) -> ProbitParams:
         gram, target, energy, count = (
             self._pooled(v) for v in (sums.gram, sums.target, sums.energy, sums.count)
         )
         size = gram.shape[-1]
-        prior = np.append(np.full(size - 1, self.ridge), 0.0)
         known = count > 0
-        safe = np.where(known[..., None, None], gram + np.diag(prior), np.eye(size))
+        safe = np.where(known[..., None, None], gram + self._prior(size, relevance), np.eye(size))
         solved = np.linalg.solve(safe, target[..., None])[..., 0]
         solved = solved / self._score_deviation(solved, target, energy, count)[..., None]
         weights = np.where(known[..., None], solved[..., :-1], params.weights)
         biases = np.where(known, solved[..., -1], params.biases)
         return ProbitParams(weights, biases)
+
+    def _prior(self, size: int, relevance: Array | None) -> Array:
+        """Precisions of (w, b), (d + 1, d + 1) or of each component (1 or K, 1, d + 1, d + 1)."""
+        plain = np.append(np.full(size - 1, self.ridge), 0.0)
+        if relevance is None:
+            return np.diag(plain)
+        zero = np.zeros((len(relevance), 1))
+        return np.asarray(
+            (plain + np.append(relevance, zero, axis=1))[:, None, None] * np.eye(size)
+        )
+
+    def squares_of(self, params: ProbitParams) -> Array:
+        return np.asarray(np.swapaxes(params.weights, 1, 2) @ params.weights)
+
+    def n_loadings(self, params: ProbitParams) -> int:
+        return int(params.weights.shape[1])
 
     @staticmethod
     def _score_deviation(solved: Array, target: Array, energy: Array, count: Array) -> Array:
@@ -217,18 +234,20 @@ class ProbitLabels:
         slope = target - np.einsum("kcij,kcj->kci", gram, both)
         return ProbitParams(slope[..., :-1] - self.ridge * params.weights, slope[..., -1])
 
-    def derivatives(self, params: ProbitParams, sums: ProbitSums) -> tuple[Array, ProbitMetric]:
+    def derivatives(
+        self, params: ProbitParams, sums: ProbitSums, relevance: Array | None = None
+    ) -> tuple[Array, ProbitMetric]:
         gram = self._pooled(sums.gram)
         size = gram.shape[-1]
         total = np.trace(gram, axis1=-2, axis2=-1)[..., None, None]
-        prior = np.diag(np.append(np.full(size - 1, self.ridge), 0.0))
-        information = gram + prior + 1e-12 * total / size * np.eye(size)
+        information = gram + self._prior(size, relevance) + 1e-12 * total / size * np.eye(size)
         # scores of which no label tells stay where they are
         known = total > 0
         inverse = np.linalg.inv(np.where(known, information, np.eye(size)))
-        return self.coordinates(self.gradient(params, sums)), ProbitMetric(
-            np.where(known, inverse, 0.0)
-        )
+        slope = self.gradient(params, sums)
+        if relevance is not None:
+            slope = replace(slope, weights=slope.weights - relevance[:, None] * params.weights)
+        return self.coordinates(slope), ProbitMetric(np.where(known, inverse, 0.0))
 
     def _pooled(self, values: Array) -> Array:
         """Sums (K, ...) of each component, or (1, ...) of all where they share the scores."""
