@@ -67,13 +67,14 @@ FittedProjector = DualProjector | PrimalProjector
 class Settings:
     """The parameters of KernelPCA on which a fit depends.
 
-    ``size`` None means all axes; a float is the share of the variance that they are to hold.
+    ``size`` None means all axes; a float is the share of the variance that they are to hold. What
+    is 'learn' becomes a number before a fit (``kernel_width``).
     """
 
     kernel: KernelChoice
     landmarks: Any
     solver: str
-    size: int | float | None
+    size: int | float | str | None
     noise: float | None
     tol: float
     max_iter: int
@@ -96,7 +97,7 @@ class Settings:
 
     def size_within(self, largest: int) -> int:
         """The number of axes, of which there are so many at most."""
-        assert not isinstance(self.size, float), "see fit_to_share"
+        assert not isinstance(self.size, float | str), "see fit_to_share and kernel_width"
         return largest if self.size is None else min(self.size, largest)
 
 
