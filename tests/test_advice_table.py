@@ -23,6 +23,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as TheirMixture
+from sklearn.model_selection import GridSearchCV
 
 import mixfold as m
 from mixfold import distributions, metrics, processes
@@ -228,6 +229,18 @@ KERNELS = [
         fit("MORP", 1, form="max", beta=1.0, y=T)),
     row("use form='max', or a kernel with more features", fit("MORP", 1, form="inverse", beta=0.5,
         y=RNG.normal(size=(80, 2))), fit("MORP", 1, form="max", beta=0.5, y=T)),
+    row("loss='rank' for grades", fit("MORP", 1, loss="hinge", y=T),
+        fit("MORP", 1, loss="squared", y=T), fit("MORP", 1, loss="rank", y=T[:, 0].round() // 4)),
+    row("Use loss='squared', or round y to fewer", fit("MORP", 1, loss="rank", y=T),
+        fit("MORP", 1, loss="squared", y=T), fit("MORP", 1, loss="rank", y=T.round() // 4)),
+    row("use loss='squared' for others", fit("MORP", 1, loss="hinge", output_kernel="rbf", y=Y),
+        fit("MORP", 1, loss="squared", output_kernel="rbf", y=Y)),
+    row("give beta a number, which scikit-learn's", fit("MORP", 1, loss="hinge", beta="cv", y=Y),
+        lambda: GridSearchCV(m.MORP(1, loss="hinge", task="classification"),
+                             {"beta": [0.2, 0.8]}, cv=2).fit(X, Y)),
+    row("use decision_function", lambda: m.MORP(1).fit(X, Y).predict_proba(X),
+        lambda: m.MORP(1).fit(X, Y).decision_function(X),
+        lambda: m.MORP(1, loss="logistic").fit(X, Y).predict_proba(X)),
     row("or (G + G.T) / 2",
         fit("KernelPCA", 1, kernel="precomputed", rows=X @ X.T + np.eye(80, k=1)),
         lambda: then(X @ X.T + np.eye(80, k=1),
