@@ -33,6 +33,8 @@ from mixfold.engine.sources import open_source
 from mixfold.estimators.mixtures.family_choice import make_family
 from mixfold.families.factor import TiedLoadings
 from mixfold.families.factor.bayes import BayesFactors
+from mixfold.math.expected_kernels import expected_kernel
+from mixfold.math.kernels import CosineKernel, RbfKernel
 
 SRC = Path(m.__file__).parent
 RNG = np.random.default_rng(0)
@@ -222,6 +224,22 @@ KERNELS = [
     row("begin with fit, by a batch that is typical",
         lambda: m.KernelPCA(2, gamma="learn", random_state=0).partial_fit(X),
         lambda: m.KernelPCA(2, gamma="learn", random_state=0).fit(X[::2]).partial_fit(X[1::2])),
+    row("and give missing='refuse'", fit("KernelPCA", 2, kernel="cosine", missing="expected"),
+        fit("KernelPCA", 2, kernel="rbf", missing="expected", rows=HOLED),
+        fit("KernelPCA", 2, kernel="poly", missing="expected", rows=HOLED),
+        fit("KernelPCA", 2, kernel="linear", missing="expected", rows=HOLED),
+        lambda: m.KernelPCA(2, kernel="cosine", missing="refuse").fit(
+            m.PPCA(2).fit(HOLED).impute(HOLED))),
+    row("use landmarks=None and another solver than 'primal'",
+        fit("KernelPCA", 2, missing="expected", landmarks=10),
+        fit("KernelPCA", 2, missing="expected", landmarks=None, rows=HOLED)),
+    row("use X.toarray(), or missing='refuse'",
+        fit("KernelPCA", 2, missing="expected", rows=sparse.csr_array(X)),
+        fit("KernelPCA", 2, missing="expected", rows=sparse.csr_array(X).toarray()),
+        fit("KernelPCA", 2, missing="refuse", rows=sparse.csr_array(X))),
+    row("use kernel='rbf', 'poly' or 'linear', or fill what is missing",
+        lambda: expected_kernel(CosineKernel(), np.zeros(2), np.eye(2)),
+        lambda: expected_kernel(RbfKernel(1.0), np.zeros(2), np.eye(2))),
     row("choose solver='auto', or set ", fit("KernelCCA", 1, kernel="rbf", solver="primal", y=T),
         fit("KernelCCA", 1, kernel="rbf", solver="auto", y=T),
         fit("KernelCCA", 1, kernel="rbf", landmarks=10, y=T, random_state=0)),

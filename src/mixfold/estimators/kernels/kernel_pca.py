@@ -28,6 +28,7 @@ from mixfold.estimators.kernels.kernel_fits import (
     refuse_contradictions,
     uses_kernel_matrix,
 )
+from mixfold.estimators.kernels.kernel_holes import filled_rows, refuse_holes, rows_with_holes
 from mixfold.estimators.kernels.kernel_streams import Earlier, is_weightless, learn_batch
 from mixfold.estimators.kernels.kernel_width import (
     LEARN,
@@ -48,10 +49,9 @@ from mixfold.estimators.shell.kernel_features import (
 )
 from mixfold.estimators.shell.parameters import rules_of
 from mixfold.estimators.shell.predictions import match_dtype
-from mixfold.models.factors.spectral_sums import complete_rows
 from mixfold.models.kernels.axes import eigenvectors
 from mixfold.models.kernels.preimage import PreImages, pre_images
-from mixfold.models.kernels.projectors import DualProjector, PrimalProjector, Projector
+from mixfold.models.kernels.projectors import DualProjector, PrimalProjector
 
 # rows by whose scores rows are found for other scores
 _ANCHORS = 1000
@@ -103,6 +103,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         Of 'poly'.
     coef0 : float, default=1.0
         Constant of 'poly', not negative.
+    missing : {'refuse', 'expected'}, default='refuse'
+        Rows that lack entries (NaN). 'expected' compares them by the expected kernel, given what is
+        observed, under a Gaussian of the columns that ``fit`` learns by EM: kernels 'rbf', 'poly'
+        and 'linear', without landmarks (see Notes).
     landmarks : int, array of shape (n_landmarks, n_features) or None, default=None
         Features are replaced by their projections on those of the landmarks: so many rows drawn
         uniformly, or the rows given. Exact if all rows are landmarks.
@@ -192,6 +196,15 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
     nearly functions of the others, or take few values, decide it. A ``gamma_`` at the lower end
     says that a plane describes the rows as well (take PPCA).
 
+    A row with holes is x given what is observed of it, Gaussian with mean m and covariance S, and
+    stands where its features are expected. Two such rows have the product E k(x, y), of 'rbf'
+    |I + 2 gamma S|^-1/2 exp(-gamma d'(I + 2 gamma S)^-1 d) with the sum S of both and the
+    difference d of their means; it is positive semi-definite. What E k(x, x) is beyond the length
+    of the expected features is variance of the features that has no direction yet: it belongs to
+    the noise, and to the distances of ``reconstruction_error`` and ``score_samples``. If all are
+    missing, a row stands at the expected features of a draw of the Gaussian. Time grows with the
+    square of the number of different patterns of holes.
+
     References
     ----------
     .. [1] Schoelkopf, Smola, Mueller. Nonlinear component analysis as a kernel eigenvalue problem.
@@ -247,6 +260,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
             rule.nothing(), rule.one_of([LEARN]), rule.integer(1), rule.share_of_variance(),
         ),
         "gamma": (*rules_of("gamma")["gamma"], rule.one_of([LEARN])),
+        "missing": (rule.one_of(["refuse", "expected"]),),
         "landmarks": (rule.nothing(), rule.integer(1), _ROWS),
         "solver": (rule.one_of(_SOLVERS),),
         "scale": (rule.one_of(["scores", "latent", "white"]),),
@@ -268,6 +282,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         gamma: Any = None,
         degree: int = 3,
         coef0: float = 1.0,
+        missing: str = "refuse",
         landmarks: Any = None,
         solver: str = "auto",
         scale: str = "scores",
@@ -288,6 +303,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
+        self.missing = missing
         self.landmarks = landmarks
         self.solver = solver
         self.scale = scale
@@ -348,6 +364,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         self._check_parameters()
         refuse_contradictions(self.kernel, self.landmarks, self.solver)
         refuse_to_learn(self.kernel, self.gamma, self.n_components)
+        self._refuse_holes()
         source = self._open(X, reset=True, weight=sample_weight, min_rows=2)
         self._dtype = source.dtype.name
         self._seed = seed_from(self.random_state)
@@ -395,6 +412,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         """
         self._check_parameters()
         refuse_contradictions(self.kernel, self.landmarks, self.solver)
+        self._refuse_holes()
         begun = hasattr(self, "_projector")
         if not begun and (is_to_learn(self.gamma) or is_to_learn(self.n_components)):
             raise ValueError(
@@ -432,6 +450,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         for name in ("_moments", "_buffer", "_batches"):
             self.__dict__.pop(name, None)
 
+    def _refuse_holes(self) -> None:
+        if self.missing == "expected":
+            refuse_holes(self.kernel, self.landmarks, self.solver)
+
     def _settings(self) -> Settings:
         """The parameters on which the fit of this seed depends."""
         return Settings(
@@ -448,6 +470,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
             verbose=int(self.verbose),
             executor=self.executor,
             n_jobs=self.n_jobs,
+            expected=self.missing == "expected",
         )
 
     def _stream_settings(self) -> Settings:
@@ -640,7 +663,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         if rows.shape[0] > _ANCHORS:
             rng = np.random.default_rng(self._seed % 2**63)
             rows = rows[np.sort(rng.choice(rows.shape[0], _ANCHORS, replace=False))]
-        self._pre_images = pre_images(self._projector.scores(rows), rows)
+        filled = filled_rows(rows, self._projector.kernel)
+        self._pre_images = pre_images(self._projector.scores(rows), filled)
         return self._pre_images
 
     @property
@@ -663,7 +687,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.sparse = self.kernel != "precomputed" and self.missing == "refuse"
+        tags.input_tags.allow_nan = self.missing == "expected"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -694,24 +719,26 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
 class _Scores:
     """The task of a pass: scores of a block, times a factor; picklable."""
 
-    projector: Projector
+    projector: FittedProjector
     factor: Array
 
     def __call__(self, block: Block) -> Array:
-        return match_dtype(self.projector.scores(complete_rows(block)) * self.factor, block)
+        return match_dtype(self.projector.scores(rows_with_holes(block, self.projector.kernel)) * self.factor, block)
 
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
     """The task of a pass: log densities or distances of a block; picklable."""
 
-    projector: Projector
+    projector: FittedProjector
     diagonal: Array | None
     density: bool
 
     def __call__(self, block: Block) -> Array:
         own = None if self.diagonal is None else self.diagonal[block.rows]
-        scores, squares = self.projector.scores_and_squares(complete_rows(block), own)
+        scores, squares = self.projector.scores_and_squares(
+            rows_with_holes(block, self.projector.kernel), own
+        )
         if self.density:
             return match_dtype(self.projector.axes.log_density(scores, squares), block)
         return match_dtype(np.maximum(squares - (scores**2).sum(axis=1), 0.0), block)
