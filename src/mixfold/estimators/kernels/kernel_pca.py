@@ -687,7 +687,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.input_tags.sparse = self.kernel != "precomputed" and self.missing == "refuse"
+        tags.input_tags.sparse = self.kernel != "precomputed"
         tags.input_tags.allow_nan = self.missing == "expected"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
