@@ -23,6 +23,7 @@ import pytest
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as TheirMixture
+from sklearn.model_selection import GridSearchCV
 
 import mixfold as m
 from mixfold import distributions, metrics, processes
@@ -32,6 +33,8 @@ from mixfold.engine.sources import open_source
 from mixfold.estimators.mixtures.family_choice import make_family
 from mixfold.families.factor import TiedLoadings
 from mixfold.families.factor.bayes import BayesFactors
+from mixfold.math.expected_kernels import expected_kernel
+from mixfold.math.kernels import CosineKernel, RbfKernel
 
 SRC = Path(m.__file__).parent
 RNG = np.random.default_rng(0)
@@ -235,6 +238,34 @@ KERNELS = [
         lambda: m.KernelPCA(2, forgetting=0.9).partial_fit(X).partial_fit(X),
         lambda: m.KernelPCA(2, forgetting=1.0).partial_fit(X).partial_fit(X),
         lambda: m.KernelPCA(2, landmarks=10, forgetting=0.9, random_state=0).partial_fit(X)),
+    row("a number, or kernel='rbf'", fit("KernelPCA", 2, kernel="poly", gamma="learn"),
+        fit("KernelPCA", 2, kernel="poly", gamma=0.5),
+        fit("KernelPCA", 2, kernel="rbf", gamma="learn", random_state=0)),
+    row("reduce the columns first, by mixfold.PPCA(100), say",
+        fit("KernelPCA", 2, gamma="learn", rows=RNG.normal(size=(110, 2001))),
+        lambda: then(m.PPCA(100, random_state=0).fit_transform(RNG.normal(size=(110, 2001))),
+                     m.KernelPCA(2, gamma="learn", random_state=0).fit)),
+    row("Give gamma and n_components numbers", fit("KernelPCA", "learn", rows=X[:10]),
+        fit("KernelPCA", 2, gamma=0.5, rows=X[:10])),
+    row("begin with fit, by a batch that is typical",
+        lambda: m.KernelPCA(2, gamma="learn", random_state=0).partial_fit(X),
+        lambda: m.KernelPCA(2, gamma="learn", random_state=0).fit(X[::2]).partial_fit(X[1::2])),
+    row("and give missing='refuse'", fit("KernelPCA", 2, kernel="cosine", missing="expected"),
+        fit("KernelPCA", 2, kernel="rbf", missing="expected", rows=HOLED),
+        fit("KernelPCA", 2, kernel="poly", missing="expected", rows=HOLED),
+        fit("KernelPCA", 2, kernel="linear", missing="expected", rows=HOLED),
+        lambda: m.KernelPCA(2, kernel="cosine", missing="refuse").fit(
+            m.PPCA(2).fit(HOLED).impute(HOLED))),
+    row("use landmarks=None and another solver than 'primal'",
+        fit("KernelPCA", 2, missing="expected", landmarks=10),
+        fit("KernelPCA", 2, missing="expected", landmarks=None, rows=HOLED)),
+    row("use X.toarray(), or missing='refuse'",
+        fit("KernelPCA", 2, missing="expected", rows=sparse.csr_array(X)),
+        fit("KernelPCA", 2, missing="expected", rows=sparse.csr_array(X).toarray()),
+        fit("KernelPCA", 2, missing="refuse", rows=sparse.csr_array(X))),
+    row("use kernel='rbf', 'poly' or 'linear', or fill what is missing",
+        lambda: expected_kernel(CosineKernel(), np.zeros(2), np.eye(2)),
+        lambda: expected_kernel(RbfKernel(1.0), np.zeros(2), np.eye(2))),
     row("choose solver='auto', or set ", fit("KernelCCA", 1, kernel="rbf", solver="primal", y=T),
         fit("KernelCCA", 1, kernel="rbf", solver="auto", y=T),
         fit("KernelCCA", 1, kernel="rbf", landmarks=10, y=T, random_state=0)),
@@ -242,6 +273,18 @@ KERNELS = [
         fit("MORP", 1, form="max", beta=1.0, y=T)),
     row("use form='max', or a kernel with more features", fit("MORP", 1, form="inverse", beta=0.5,
         y=RNG.normal(size=(80, 2))), fit("MORP", 1, form="max", beta=0.5, y=T)),
+    row("loss='rank' for grades", fit("MORP", 1, loss="hinge", y=T),
+        fit("MORP", 1, loss="squared", y=T), fit("MORP", 1, loss="rank", y=T[:, 0].round() // 4)),
+    row("Use loss='squared', or round y to fewer", fit("MORP", 1, loss="rank", y=T),
+        fit("MORP", 1, loss="squared", y=T), fit("MORP", 1, loss="rank", y=T.round() // 4)),
+    row("use loss='squared' for others", fit("MORP", 1, loss="hinge", output_kernel="rbf", y=Y),
+        fit("MORP", 1, loss="squared", output_kernel="rbf", y=Y)),
+    row("give beta a number, which scikit-learn's", fit("MORP", 1, loss="hinge", beta="cv", y=Y),
+        lambda: GridSearchCV(m.MORP(1, loss="hinge", task="classification"),
+                             {"beta": [0.2, 0.8]}, cv=2).fit(X, Y)),
+    row("use decision_function", lambda: m.MORP(1).fit(X, Y).predict_proba(X),
+        lambda: m.MORP(1).fit(X, Y).decision_function(X),
+        lambda: m.MORP(1, loss="logistic").fit(X, Y).predict_proba(X)),
     row("or (G + G.T) / 2",
         fit("KernelPCA", 1, kernel="precomputed", rows=X @ X.T + np.eye(80, k=1)),
         lambda: then(X @ X.T + np.eye(80, k=1),

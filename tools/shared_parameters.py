@@ -68,6 +68,7 @@ OTHER_VALUES = {
     ("GaussianPCP", "acceleration"): _SQUAREM,
     ("KMeans", "max_iter"): _ONE_ITERATION,
     ("KMeans", "n_init"): "takes 'auto', as scikit-learn's does",
+    ("KernelPCA", "gamma"): "takes 'learn', too",
     ("KernelPCA", "max_iter"): _ONE_ITERATION,
     ("MatrixFactorization", "gamma"): _PENALTY,
 }

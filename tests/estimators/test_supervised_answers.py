@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal, norm
 
+import mixfold
 from mixfold import MixtureOfFactorModels, SupervisedMixtureOfPPCA, SupervisedPPCA
 from mixfold.contracts import Array
 
@@ -244,3 +246,13 @@ def test_drawn_classes_are_as_uncertain_as_the_model_says(n_classes: int) -> Non
     share = np.bincount(drawn, minlength=n_classes) / len(drawn)
     # chances of more classes are normalised before the factors are averaged, or after
     np.testing.assert_allclose(share, chances.mean(axis=0), atol=0.01 if n_classes == 2 else 0.03)
+
+
+@pytest.mark.parametrize("model", [SupervisedPPCA(2), SupervisedMixtureOfPPCA(1, 2)], ids=repr)
+def test_a_model_of_three_labels_is_saved_and_loaded(model: Any, tmp_path: Path) -> None:
+    X, scores = table()
+    labels = (np.column_stack([scores, scores.sum(axis=1)]) > 0).astype(int)
+    model.fit(X, labels).save(tmp_path / "model")
+    loaded = mixfold.load(tmp_path / "model")
+    assert loaded.predict_proba(X).shape == (N, 3)
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))

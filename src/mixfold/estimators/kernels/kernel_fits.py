@@ -20,6 +20,7 @@ from mixfold.engine.loop import Plan, fit
 from mixfold.engine.progress import Progress
 from mixfold.engine.sources.array import ArraySource
 from mixfold.engine.sources.sparse import SparseSource
+from mixfold.estimators.kernels.kernel_holes import learn_expected_kernel
 from mixfold.estimators.shell.kernel_features import (
     Coordinates,
     KernelChoice,
@@ -42,7 +43,7 @@ from mixfold.models.kernels.axes import (
 from mixfold.models.kernels.centred import CentredGram
 from mixfold.models.kernels.em import KernelEM, ritz
 from mixfold.models.kernels.gram import FactoredGram, GivenGram, Gram
-from mixfold.models.kernels.known_rows import KnownRows, collect_rows
+from mixfold.models.kernels.known_rows import Collected, KnownRows, collect_rows
 from mixfold.models.kernels.maps import FeatureMap, PlainMap
 from mixfold.models.kernels.primal import FeatureMoments, PrimalAxes, primal_axes
 from mixfold.models.kernels.projectors import DualProjector, PrimalProjector, spread_columns
@@ -67,13 +68,15 @@ FittedProjector = DualProjector | PrimalProjector
 class Settings:
     """The parameters of KernelPCA on which a fit depends.
 
-    ``size`` None means all axes; a float is the share of the variance that they are to hold.
+    ``size`` None means all axes; a float is the share of the variance that they are to hold. What
+    is 'learn' becomes a number before a fit (``kernel_width``). ``expected``: whether rows may have
+    holes, and the kernel is its expectation (``kernel_holes``).
     """
 
     kernel: KernelChoice
     landmarks: Any
     solver: str
-    size: int | float | None
+    size: int | float | str | None
     noise: float | None
     tol: float
     max_iter: int
@@ -83,6 +86,7 @@ class Settings:
     verbose: int
     executor: Any
     n_jobs: int | None
+    expected: bool = False
 
     @property
     def in_coordinates(self) -> bool:
@@ -96,7 +100,7 @@ class Settings:
 
     def size_within(self, largest: int) -> int:
         """The number of axes, of which there are so many at most."""
-        assert not isinstance(self.size, float), "see fit_to_share"
+        assert not isinstance(self.size, float | str), "see fit_to_share and kernel_width"
         return largest if self.size is None else min(self.size, largest)
 
 
@@ -168,7 +172,7 @@ def uses_kernel_matrix(settings: Settings, source: Source) -> bool:
 
     That is also where it is much smaller than that of the columns, and the rows are at hand.
     """
-    if not settings.in_coordinates:
+    if settings.expected or not settings.in_coordinates:
         return True
     at_hand = isinstance(source, ArraySource | SparseSource)
     wide = source.n_features > max(ORDINARY, source.n_samples or source.n_features)
@@ -185,10 +189,10 @@ def fit_by_kernel_matrix(
 
     The scores are those of all rows, unless some of them have no weight.
     """
-    rows = collect_rows(source, settings.executor_of(source))
+    rows = collect_rows(source, settings.executor_of(source), settings.expected)
     if settings.kernel.is_precomputed:
         rows = select_weighted_square(rows)
-    kernel = None if settings.kernel.is_precomputed else settings.kernel.make(rows.X)
+    kernel = None if settings.kernel.is_precomputed else make_kernel(settings, rows)
     start = _start_from(earlier, rows.X.shape[0])
     solved = solve_rows(settings, rows.X, kernel, rows.weight, start)
     if kernel is None:
@@ -198,6 +202,13 @@ def fit_by_kernel_matrix(
         projector = DualProjector(kernel, kept, solved.axes)
     scores = solved.scores if rows.chosen.all() else None
     return solved.fitted(projector, scores, {"_total_weight": rows.total})
+
+
+def make_kernel(settings: Settings, rows: Collected) -> Kernel:
+    """The kernel of these rows, or its expectation where they may have holes."""
+    if settings.expected:
+        return learn_expected_kernel(settings.kernel, rows)
+    return settings.kernel.make(rows.X)
 
 
 def _start_from(earlier: FittedProjector | None, n_rows: int) -> Array | None:

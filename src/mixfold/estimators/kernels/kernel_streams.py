@@ -20,6 +20,7 @@ from mixfold.estimators.kernels.kernel_fits import (
     Settings,
     axes_of_moments,
     count_below_noise,
+    make_kernel,
     plain_map,
     solve_rows,
 )
@@ -82,6 +83,8 @@ def _keeps_sums(settings: Settings, earlier: Earlier, n_features: int) -> bool:
     """Whether sums of coordinates are kept, instead of all rows."""
     if isinstance(earlier.projector, PrimalProjector):
         return True
+    if settings.expected:
+        return False
     return settings.in_coordinates and (settings.landmarks is not None or n_features <= ORDINARY)
 
 
@@ -98,10 +101,10 @@ def _cannot_go_on() -> ValueError:
 
 def _add_to_rows(settings: Settings, source: Source, earlier: Earlier) -> FittedAxes:
     """The axes of the rows that were kept and of the new ones, by the kernel matrix of both."""
-    rows = collect_rows(source, settings.executor_of(source))
+    rows = collect_rows(source, settings.executor_of(source), settings.expected)
     known = earlier.projector
     if known is None:
-        kernel, start = settings.kernel.make(rows.X), None
+        kernel, start = make_kernel(settings, rows), None
         X, weight = _copy(rows.X), rows.weights()
     elif isinstance(known, DualProjector) and known.rows is not None:
         kernel = known.kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block
+from mixfold.engine.loop import Fit, Plan
 from mixfold.engine.random import seed_from
 from mixfold.estimators.kernels.kernel_views import (
     VIEW_RULES,
@@ -18,10 +19,12 @@ from mixfold.estimators.kernels.kernel_views import (
     exact_scores,
     map_outputs,
 )
+from mixfold.estimators.kernels.morp_losses import LossPlan, Margins, fit_by_loss, squarem
 from mixfold.estimators.kernels.morp_search import candidates, search
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
 from mixfold.estimators.shell.dtypes import in_dtype
+from mixfold.estimators.shell.fitting import warn_if_not_converged
 from mixfold.estimators.shell.output_coding import OutputSet, OutputSets, learn_output_sets
 from mixfold.estimators.shell.predictions import match_dtype
 from mixfold.estimators.shell.targets import (
@@ -34,7 +37,15 @@ from mixfold.estimators.shell.targets import (
 )
 from mixfold.math.signs import signs
 from mixfold.models.kernels.linear_readout import Readout, fit_readout
-from mixfold.models.kernels.morp import FORMS, MorpAxes, check_spanned, inverse_form, max_form
+from mixfold.models.kernels.morp import (
+    FORMS,
+    MorpAxes,
+    check_spanned,
+    inverse_form,
+    max_axes,
+    max_form,
+)
+from mixfold.models.kernels.output_losses import LOSSES
 from mixfold.models.kernels.views import LinearProjection, Projection, ThinSVD
 from mixfold.models.kernels.views.rows import whole_rows
 
@@ -46,11 +57,21 @@ def _decides(estimator: Any) -> bool:
     """Whether there is something to decide: of one y, that is classes or labels."""
     sets = getattr(estimator, "_sets", None)
     tasks = [estimator.task] if sets is None else [one.target.task for one in sets.sets]
-    if "regression" not in tasks:
+    if "regression" not in tasks or estimator.loss == "rank":
         return True
     raise AttributeError(
         f"{type(estimator).__name__} decides on classes and labels only, not on numbers "
         "(task='regression'); use predict"
+    )
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    """Whether the loss is that of probabilities."""
+    if estimator.loss == "logistic":
+        return True
+    raise AttributeError(
+        f"{type(estimator).__name__} has probabilities with loss='logistic' only, not with loss="
+        f"{estimator.loss!r}; use decision_function"
     )
 
 
@@ -102,6 +123,10 @@ default='linear'
         Of 'poly'.
     coef0 : float, default=1.0
         Of 'poly'.
+    loss : {'squared', 'logistic', 'hinge', 'rank'}, default='squared'
+        What an error in the outputs costs (see Notes). 'squared' has the closed form of the paper.
+        'logistic' and 'hinge' are for classes and labels, 'rank' for ordered grades (ratings). The
+        fit is then one by steps, ``predict`` goes by margins, and unknown outputs cost nothing.
     output_kernel : str or callable, default='linear'
         Of the coded outputs; any of the above but 'precomputed'. Unless it is linear, a row that
         lacks any of its outputs counts as one without outputs.
@@ -143,6 +168,12 @@ default='linear'
     cv_grid : dict or None, default=None
         With beta='cv': {'beta': [...]}, and 'regularization': [...] if that is to be chosen, too.
         None tries 11 values of beta.
+    tol : float, default=1e-7
+        The fit stops when the total gain still to come, extrapolated from the recent rate of
+        convergence, is below ``tol``. For losses other than 'squared'; the gain is that of the
+        objective, which begins at -1 (balanced).
+    max_iter : int, default=500
+        Largest number of iterations. For losses other than 'squared'.
     random_state : int, RandomState, Generator or None, default=None
         Seed; the same seed gives the same result for any number of threads or workers. Landmarks
         and folds are drawn by it.
@@ -150,11 +181,13 @@ default='linear'
         Where the rows are visited: by threads of this process or by the workers of a Dask cluster.
     n_jobs : int, default=None
         Number of threads; None means all cores.
+    time_budget : float, default=None
+        Seconds after which the best result so far is returned. For losses other than 'squared'.
 
     Attributes
     ----------
     eigenvalues_ : ndarray of shape (n_components,)
-        z'Kz, largest first.
+        z'Kz, largest first; with another loss than 'squared' of its working outputs.
     explained_variance_ratio_ : ndarray of shape (n_components,)
         Of the variance of the features of x; each beyond the scores before it.
     explained_output_ratio_ : ndarray of shape (n_components,)
@@ -171,13 +204,45 @@ default='linear'
         'primal', 'dual' or 'landmarks'.
     cv_results_ : dict or None
         With beta='cv': as that of ``GridSearchCV``; None otherwise.
+    n_iter_ : int
+        Steps; 1 for the closed form.
+    converged_ : bool
+    stop_reason_ : str
+        'converged', 'max_iter' or 'time_budget'.
+    lower_bound_ : float
+        The objective, negative (see Notes); of another loss than 'squared'.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+
+    Notes
+    -----
+    Form 'max' is the least of (1 - beta) f(X, Z) + beta g(Y, Z), where f is what scores Z leave of
+    the inputs and g of the outputs, both smoothly and as shares of what there is. The paper names
+    other costs g; ``loss`` gives the outputs one of these, with functions eta = Z B of the scores
+    and intercepts,
+
+        'logistic'  -log of the share of the class (softmax) or of each label
+        'hinge'     max(0, 1 - m) of the margin m, round about its corner; each class against
+                    the others
+        'rank'      the hinge at a threshold between each grade and the next, all of one function
+
+    divided by what it is without scores. Each of them lies below a quadratic bound, whose least is
+    form 'max' for working outputs: steps of it, extrapolated (SQUAREM), never raise the whole. The
+    problem is not convex in the scores; the start is their best answer to intercepts alone. The
+    coordinates of all rows are held in memory, and each step decomposes a matrix of their number:
+    set ``landmarks`` for thousands of rows.
+
+    Other outputs are other kernels (``output_kernel``): of a hierarchy, say, one column for each
+    node, of which a row has those on its way.
 
     References
     ----------
     .. [1] Yu, Yu, Tresp. Multi-output regularized feature projection. IEEE Transactions on
        Knowledge and Data Engineering 18, 2006.
+    .. [2] Rennie, Srebro. Loss functions for preference levels: regression with discrete ordered
+       labels. IJCAI Workshop on Advances in Preference Handling, 2005.
+    .. [3] Boehning. Multinomial logistic regression algorithm. Annals of the Institute of
+       Statistical Mathematics 44, 1992.
 
     Examples
     --------
@@ -190,6 +255,12 @@ default='linear'
     >>> model = MORP(1, beta=0.8).fit(X, y)
     >>> plain < 0.7 < 0.9 < model.score(X, y), model.transform(X).shape
     (True, (200, 1))
+
+    A loss of classes, which has probabilities:
+
+    >>> model = MORP(1, beta=0.8, loss="logistic").fit(X, y)
+    >>> model.predict_proba(X[:2]).shape
+    (2, 2)
     """
 
     _constraints: ClassVar[rule.Constraints] = {
@@ -207,16 +278,20 @@ default='linear'
                                                lambda v: isinstance(v, list | tuple | dict))),
         "standardize": (rule.one_of(["auto"]), rule.boolean()),
         "ridge": (rule.number(0),),
+        "loss": (rule.one_of(LOSSES),),
         "cv": (rule.integer(2), rule.splits()),
         "cv_grid": (rule.nothing(), rule.Rule("a dict", lambda v: isinstance(v, dict))),
     }  # fmt: skip
     _stored: ClassVar[tuple[str, ...]] = (
         *ViewEstimator._stored, "_sets", "_readout", "eigenvalues_", "explained_variance_ratio_",
-        "explained_output_ratio_", "beta_", "regularization_", "cv_results_",
+        "explained_output_ratio_", "beta_", "regularization_", "cv_results_", "_margins", "n_iter_",
+        "stop_reason_", "lower_bound_",
     )  # fmt: skip
 
     _sets: OutputSets
     _readout: Readout
+    # functions of the scores that a loss has found; None for the squared one
+    _margins: Margins | None = None
     cv_results_: dict[str, Any] | None
 
     def __init__(
@@ -230,6 +305,7 @@ default='linear'
         output_kernel: Any = "linear",
         output_gamma: Any = None,
         beta: Any = 0.5,
+        loss: str = "squared",
         regularization: float | None = None,
         form: str = "max",
         smoothing: float | None = None,
@@ -241,9 +317,12 @@ default='linear'
         ridge: float = 1e-3,
         cv: Any = 5,
         cv_grid: Any = None,
+        tol: float = 1e-7,
+        max_iter: int = 500,
         random_state: Any = None,
         executor: Any = "threads",
         n_jobs: int | None = None,
+        time_budget: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -253,6 +332,7 @@ default='linear'
         self.output_kernel = output_kernel
         self.output_gamma = output_gamma
         self.beta = beta
+        self.loss = loss
         self.regularization = regularization
         self.form = form
         self.smoothing = smoothing
@@ -264,9 +344,12 @@ default='linear'
         self.ridge = ridge
         self.cv = cv
         self.cv_grid = cv_grid
+        self.tol = tol
+        self.max_iter = max_iter
         self.random_state = random_state
         self.executor = executor
         self.n_jobs = n_jobs
+        self.time_budget = time_budget
 
     # ------------------------------------------------ fitting
 
@@ -300,6 +383,7 @@ default='linear'
     def _fit_and_score(self, X: Any, y: Any, sample_weight: Any) -> Array:
         """Fit, and give the scores of the rows in double precision; for both of the above."""
         self._check_parameters()
+        self._refuse_contradictions()
         seed = seed_from(self.random_state)
 
         # y as numbers, and how much each of its sets counts
@@ -339,14 +423,21 @@ default='linear'
 
         # the kernel matrix of x, its axes, and the scores, turned so that the largest is positive
         thin, self.solver_ = view.thin(source, executor)
-        axes = objective.axes(thin, **chosen)
+        climbed: _Climbed | None = None
+        if self.loss == "squared":
+            axes = objective.axes(thin, **chosen)
+        else:
+            climbed = self._climb(objective, source, executor, thin, coded, weights, chosen, seed)
+            axes = climbed.axes
         projection = thin.reader(axes.weights)
         scores = exact_scores(source, executor, projection)
         turn = signs(scores * (weights > 0)[:, None])[0]
         self._projection, scores = projection.times(turn), scores * turn
         self._readout = fit_readout(scores, np.hstack(coded), weights, float(self.ridge))
+        self._margins = None if climbed is None else climbed.margins(turn)
 
         # publish
+        self._publish_climb(None if climbed is None else climbed.fit)
         self.beta_ = float(chosen["beta"])
         self.regularization_ = objective.choose_regularization(thin, chosen.get("regularization"))
         self.eigenvalues_ = axes.values
@@ -361,6 +452,70 @@ default='linear'
             )
         found: Array = scores
         return found
+
+    def _refuse_contradictions(self) -> None:
+        """Refuse what does not go with a loss."""
+        if self.loss == "squared":
+            return
+        for name, wanted in (("form", "max"), ("output_kernel", "linear")):
+            value = getattr(self, name)
+            if value != wanted:
+                raise ValueError(
+                    f"loss={self.loss!r} needs {name}={wanted!r}, got {value!r}; use loss='squared' "
+                    "for others"
+                )
+        if isinstance(self.beta, str):
+            raise ValueError(
+                f"beta='cv' goes by R^2 of coded outputs, not by loss={self.loss!r}; give beta a "
+                "number, which scikit-learn's GridSearchCV(MORP(...), {'beta': [...]}) can choose"
+            )
+
+    def _climb(
+        self,
+        objective: _Objective,
+        source: Any,
+        executor: Any,
+        thin: ThinSVD,
+        coded: list[Array],
+        weights: Array,
+        chosen: dict[str, Any],
+        seed: int,
+    ) -> _Climbed:
+        """The axes by a loss other than the squared one."""
+        w, gamma = objective.input_values(thin), objective.choose_regularization(thin)
+        plan = Plan(
+            tol=float(self.tol), max_iter=int(self.max_iter), n_candidates=1,
+            acceleration=squarem(), time_budget=self.time_budget, seed=seed,
+        )  # fmt: skip
+        settings = LossPlan(
+            self.loss, float(chosen["beta"]), gamma, self.n_components, self.balance,
+            objective.shares, plan,
+        )  # fmt: skip
+        model, found, targets = fit_by_loss(
+            settings, source, executor, thin, self._sets, coded, weights, w
+        )
+        params = found.params
+        outputs = objective.balanced_outputs(thin)
+        axes = max_axes(params.values, params.directions, w, outputs, gamma)
+        # scores are F (w + gamma)^-1/2 E sqrt(values), functions V (w / (w + gamma))^1/2 E B
+        ratio = float(np.sqrt(w[0] / thin.values[0]))
+        slopes = ratio * params.coefficients / np.sqrt(params.values)[:, None]
+        return _Climbed(axes, found, Margins(slopes, params.intercepts, targets))
+
+    def _publish_climb(self, found: Fit | None) -> None:
+        """How a fit by steps went; there is none by the closed form."""
+        self.n_iter_ = 1 if found is None else found.n_iter
+        self.stop_reason_ = "converged" if found is None else found.reason
+        self.__dict__.pop("lower_bound_", None)
+        if found is not None:
+            self.lower_bound_ = float(found.objective)
+            warn_if_not_converged(found, int(self.max_iter))
+
+    @property
+    def converged_(self) -> bool:
+        """Whether the fit has converged, as one by the closed form always has."""
+        check_is_fitted(self)
+        return getattr(self, "stop_reason_", "converged") == "converged"
 
     def _publish_axes(self) -> None:
         """Attributes that follow from what a file holds; also after loading one."""
@@ -384,16 +539,34 @@ default='linear'
         Of classes that whose code is nearest; labels are 1 from one half on.
         """
         check_is_fitted(self)
+        if self._margins is not None:
+            return self._margins.answer("predict", self._sets, self._scores_of(X))
         return self._sets.answer(OutputSet.decode, self._expected_outputs(X))
 
     @available_if(_decides)
     def decision_function(self, X: Any) -> Any:
         """Scores of the classes (n_samples, n_classes), of two classes of the second (n_samples,).
 
-        Of labels: by how much the expected output exceeds one half, (n_samples, n_labels).
+        Of labels: by how much the expected output exceeds one half, (n_samples, n_labels). With
+        another loss than 'squared' the margins; of grades the function that passes the thresholds.
         """
         check_is_fitted(self)
+        if self._margins is not None:
+            return self._margins.answer("decide", self._sets, self._scores_of(X))
         return self._sets.answer(OutputSet.decide, self._expected_outputs(X))
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes (n_samples, n_classes), or of each label; loss='logistic'.
+
+        They are those of a penalised regression on the scores, which draws them to the middle.
+        """
+        check_is_fitted(self)
+        assert self._margins is not None
+        return self._margins.answer("probabilities", self._sets, self._scores_of(X))
+
+    def _scores_of(self, X: Any) -> Array:
+        return np.asarray(self._scores(X), np.float64)
 
     def _expected_outputs(self, X: Any) -> Array:
         """Coded outputs (n, L) of the rows, read off their scores."""
@@ -420,8 +593,13 @@ default='linear'
 
     def _check_state(self) -> None:
         sizes = (self._projection.size, len(self._readout.slopes), len(self.eigenvalues_))
-        if not isinstance(self._sets, OutputSets) or len(set(sizes)) > 1:
+        fits = isinstance(self._sets, OutputSets) and len(set(sizes)) == 1
+        if self._margins is not None:
+            fits = fits and len(self._margins.slopes) == sizes[0]
+        if not fits or (self.loss != "squared") != (self._margins is not None):
             raise ValueError("parameters of another shape than the settings declare")
+        if not hasattr(self, "n_iter_"):  # a file from before there were losses
+            self._publish_climb(None)
         self._publish_axes()
 
 
@@ -486,10 +664,10 @@ class _Objective:
         return float(given or 0.0)
 
     def _usual(self, thin: ThinSVD) -> float:
-        usual: float = _SHARE * self._input_values(thin).sum() / thin.weight
+        usual: float = _SHARE * self.input_values(thin).sum() / thin.weight
         return usual
 
-    def _input_values(self, thin: ThinSVD) -> Array:
+    def input_values(self, thin: ThinSVD) -> Array:
         """Eigenvalues of Gx, which is divided by its trace if so wished."""
         return thin.values / thin.trace if self.balance else thin.values
 
@@ -498,6 +676,10 @@ class _Objective:
         _, C, squares = self._balance_output_sets(thin)
         total = float(squares.sum())
         return float((C**2).sum()) / total if total > 0 else 0.0
+
+    def balanced_outputs(self, thin: ThinSVD) -> Array:
+        """V'Y of the coded outputs, as much as they count."""
+        return self._balance_output_sets(thin)[1]
 
     def _balance_output_sets(self, thin: ThinSVD) -> tuple[Array, Array, Array]:
         """Eigenvalues of Gx, V'Y and squares of Y; YY' is the sum of all Gy as much as they count.
@@ -509,7 +691,20 @@ class _Objective:
         if self.balance:
             traces = np.bincount(which, thin.squares, minlength=len(self.shares))
             scale = scale / np.where(traces > 0, traces, 1.0)[which]
-        return self._input_values(thin), thin.outputs * np.sqrt(scale), thin.squares * scale
+        return self.input_values(thin), thin.outputs * np.sqrt(scale), thin.squares * scale
+
+
+@dataclass(frozen=True, slots=True)
+class _Climbed:
+    """Axes that a loss has found, how, and what is read off the scores."""
+
+    axes: MorpAxes
+    fit: Fit
+    found: Margins
+
+    def margins(self, turn: Array) -> Margins:
+        """For scores that were multiplied by ``turn``."""
+        return replace(self.found, slopes=self.found.slopes / turn[:, None])
 
 
 @dataclass(frozen=True, slots=True)

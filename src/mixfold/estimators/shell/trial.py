@@ -101,12 +101,22 @@ def _check_parts(estimator: Any) -> None:
                 chances = np.asarray(estimator.predict_proba(rows))
             except Exception:  # told of below
                 return
-            if chances.shape != (_ROWS, len(classes)):
+            wanted, what = _probabilities_of(estimator, len(classes))
+            if chances.shape != (_ROWS, wanted):
                 raise ValueError(
-                    f"it knows {len(classes)} classes and has probabilities of shape "
+                    f"it knows {wanted} {what} and has probabilities of shape "
                     f"{chances.shape} for {_ROWS} rows"
                 )
             return
+
+
+def _probabilities_of(estimator: Any, n_classes: int) -> tuple[int, str]:
+    """How many probabilities a row has, and of what: of its labels each, or of the classes."""
+    sets = getattr(getattr(estimator, "_sets", None), "sets", None)
+    target = sets[0].target if sets else getattr(estimator, "_target", None)
+    if getattr(target, "task", None) == "multilabel":
+        return int(target.n_outputs), "labels"
+    return n_classes, "classes"
 
 
 def _after_batch(estimator: Any, rows: Source) -> Any:

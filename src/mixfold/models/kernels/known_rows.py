@@ -15,22 +15,31 @@ from mixfold.models.factors.spectral_sums import complete_rows
 @record
 @dataclass(frozen=True, slots=True)
 class KnownRows:
-    """``values`` (n, D) alone, or the data of a CSR matrix with indices and pointers."""
+    """``values`` (n, D) alone, or the data of a CSR matrix with indices and pointers.
+
+    Where ``missing`` (n, D) is true, entries are NaN; ``values`` are zero there.
+    """
 
     values: Array
     n_columns: int
     indices: Array | None = None
     pointers: Array | None = None
+    missing: Array | None = None
 
     @classmethod
     def of(cls, X: Any) -> Self:
         if sparse.issparse(X):
             return cls(X.data, int(X.shape[1]), X.indices, X.indptr)
+        holes = np.isnan(X)
+        if holes.any():
+            return cls(np.where(holes, 0.0, X).astype(X.dtype), int(X.shape[1]), missing=holes)
         return cls(X, int(X.shape[1]))
 
     @property
     def matrix(self) -> Any:
         """As a kernel takes them."""
+        if self.missing is not None:
+            return np.where(self.missing, np.nan, self.values).astype(self.values.dtype)
         if self.indices is None or self.pointers is None:
             return self.values
         shape = (len(self.pointers) - 1, self.n_columns)
@@ -59,9 +68,9 @@ class Collected:
         return np.full(n, self.total / n) if self.weight is None else self.weight
 
 
-def collect_rows(source: Source, executor: Executor) -> Collected:
-    """The rows of a source in memory; a missing entry is an error."""
-    blocks = list(executor.map_rows(_itself, source))
+def collect_rows(source: Source, executor: Executor, with_holes: bool = False) -> Collected:
+    """The rows of a source in memory; a missing entry is an error, unless they may have holes."""
+    blocks = list(executor.map_rows(_as_it_is if with_holes else _itself, source))
     weights = np.concatenate([block.weights() for block in blocks])
     chosen = weights > 0
     if not chosen.any():
@@ -83,4 +92,8 @@ def stack_blocks(parts: list[Any]) -> Any:
 
 def _itself(block: Block) -> Block:
     complete_rows(block)
+    return block
+
+
+def _as_it_is(block: Block) -> Block:
     return block

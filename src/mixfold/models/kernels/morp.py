@@ -43,12 +43,22 @@ def max_form(w: Array, C: Array, beta: float, gamma: float, size: int) -> MorpAx
     Primal: X'KX a = lambda (X'X + gamma I) a. beta = 0 is kernel PCA (its scores, if gamma is 0),
     beta = 1 orthonormalised partial least squares.
     """
+    values, E = max_directions(w, C, beta, gamma, size)
+    return max_axes(values, E, w, C, gamma)
+
+
+def max_directions(w: Array, C: Array, beta: float, gamma: float, size: int) -> tuple[Array, Array]:
+    """Eigenvalues (d,) and orthonormal E (r, d) of scores V diag(sqrt(w / (w + gamma))) E."""
     shrunk = np.sqrt(w / (w + gamma))
     crossed = np.sqrt(beta) * shrunk[:, None] * C
     K = crossed @ crossed.T
     K[np.diag_indices_from(K)] += (1 - beta) * shrunk**2 * w
-    values, E = leading(K, size)
-    scores = shrunk[:, None] * E
+    return leading(K, size)
+
+
+def max_axes(values: Array, E: Array, w: Array, C: Array, gamma: float) -> MorpAxes:
+    """The axes of these directions."""
+    scores = np.sqrt(w / (w + gamma))[:, None] * E
     weights = E * np.sqrt(values) / np.sqrt(w + gamma)[:, None]
     return _make_axes(values, weights, scores, w, C)
 
