@@ -42,6 +42,7 @@ BRIEF: dict[str, tuple[dict[str, Any], Any, Any]] = {
     "KernelCCA": ({"n_components": 1}, NUMBERS, CLASSES),
     "KernelPCA": ({}, NUMBERS, None),
     "LatentDirichletAllocation": ({"n_components": 2, "max_iter": 20}, COUNTS, None),
+    "LatentDensity": ({}, NUMBERS, None),
     "MLiT": ({}, NUMBERS, None),
     "MORP": ({}, NUMBERS, CLASSES),
     "MatrixFactorization": ({"n_components": 2, "max_iter": 10}, NUMBERS, CLASSES),

@@ -176,6 +176,7 @@ CATALOGUE = (
     Entry("MixtureClassifier", "mixtures.mixture_classifier", "mixture-classifier", _TARGET,
           "a density for each class", size="estimator__n_components", target=True,
           part="estimator"),
+    Entry("LatentDensity", "networks.latent_density"),
     Entry("MixtureClustering", "search.mixture_clustering"),
     Entry("MixtureSearch", "search.mixture_search", stored=False),
 )  # fmt: skip

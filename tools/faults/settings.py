@@ -370,6 +370,7 @@ ESTIMATORS = {
             link=pick(r, ("tanh", "identity", "saturating", "logistic")),
             nonneg_codebook=pick(r, (False, False, True)),
             nonneg_sources=pick(r, (False, False, True)),
+            loss=pick(r, ("squared", "squared", "kullback-leibler", 1.5)),
         ),
     ),
     "DeepFactorNetwork": (
@@ -406,6 +407,11 @@ ESTIMATORS = {
             visible=pick(r, ("bernoulli", "gaussian")),
             fine_tune=pick(r, (None, "up-down", "discriminative", "both")),
         ),
+    ),
+    "LatentDensity": (
+        None,
+        True,
+        lambda r: dict(bound=pick(r, (True, False)), random_state=0),
     ),
     "MixtureClustering": (
         None,

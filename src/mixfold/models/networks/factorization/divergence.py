@@ -93,7 +93,8 @@ class DivergenceCodes:
             size, rest = np.where(seen, size, 0.0), np.where(seen, rest, 0.0)
         whole = size.sum(axis=1)
         usual = rest.sum(axis=1) / np.where(whole > 0, whole, 1.0)
-        return usual, np.ones(len(X), bool) if seen is None else seen.any(axis=1)
+        fills = np.ones(len(X), bool) if seen is None else np.asarray(seen.any(axis=1))
+        return np.asarray(usual), fills
 
     def _descend(self, phi: Array, X: Array, seen: Array | None, low: Array, rows: Array) -> None:
         """Steps on the rows that still move, into ``phi``."""
