@@ -37,6 +37,7 @@ BRIEF: dict[str, tuple[dict[str, Any], Any, Any]] = {
     "GTM": ({"n_points": 5, "n_basis": 3, "max_iter": 20}, NUMBERS, None),
     "GaussianMixture": ({"n_components": 2}, NUMBERS, None),
     "GaussianPCP": ({"n_clusters": 2, "init_params": "k-means++", "max_iter": 20}, NUMBERS, None),
+    "ICA": ({"max_iter": 100, "tol": 1e-3}, NUMBERS, None),
     "KMeans": ({"n_clusters": 2}, NUMBERS, None),
     "KSubspaces": ({}, NUMBERS, None),
     "KernelCCA": ({"n_components": 1}, NUMBERS, CLASSES),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mixfold.estimators.factors.factor_analysis import FactorAnalysis as FactorAnalysis
     from mixfold.estimators.factors.gaussian_pcp import GaussianPCP as GaussianPCP
     from mixfold.estimators.factors.gtm import GTM as GTM
+    from mixfold.estimators.factors.ica import ICA as ICA
     from mixfold.estimators.factors.mixture_of_factor_analyzers import (
         MixtureOfFactorAnalyzers as MixtureOfFactorAnalyzers,
     )

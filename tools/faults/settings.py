@@ -408,6 +408,16 @@ ESTIMATORS = {
             fine_tune=pick(r, (None, "up-down", "discriminative", "both")),
         ),
     ),
+    "ICA": (
+        None,
+        True,
+        lambda r: dict(
+            n_components=pick(r, (None, 1, 2)),
+            sources=pick(r, ("laplace", "logistic", "cosh")),
+            max_iter=20,
+            random_state=0,
+        ),
+    ),
     "LatentDensity": (
         None,
         True,

@@ -13,7 +13,6 @@ from mixfold.contracts import Array
 from mixfold.engine.random import seed_from
 from mixfold.estimators.mixtures.kmeans import KMeans
 from mixfold.estimators.shell import constraints as rule
-from mixfold.estimators.shell.base import DegenerateWarning
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +110,12 @@ def sample_codebook(
 
 
 def _group(patterns: Array, n_groups: int, seed: int) -> Array:
-    """The group of each pattern, by k-means; a group of one pattern is no fault."""
+    """The group of each pattern, by k-means: few of them in a group, and columns of one unit whose
+    variances differ, are no fault of a codebook."""
     if n_groups == len(patterns):
         return np.arange(n_groups)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DegenerateWarning)
+        warnings.simplefilter("ignore")
         found = KMeans(n_groups, n_init=10, random_state=seed % 2**31).fit(patterns)
     return np.unique(found.predict(patterns), return_inverse=True)[1]
 
