@@ -1,4 +1,4 @@
-"""Densities of independent sources: of mean zero and variance one, with heavier tails than a normal.
+"""Densities of independent sources: mean zero, variance one, heavier tails than a normal.
 
 Each is a mixture of normals of different variance, so that ln p(s) is bounded from below by a
 parabola that touches it at s' (half-quadratic bounds; the weight is the expected precision):
@@ -61,7 +61,7 @@ class Logistic(SourceDensity):
 
     def weight(self, s: Array) -> Array:
         r = np.sqrt(3.0) / np.pi
-        return _tanh_ratio(s / (2.0 * r)) / (2.0 * r * r)
+        return np.asarray(_tanh_ratio(s / (2.0 * r)) / (2.0 * r * r))
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
         return rng.logistic(scale=np.sqrt(3.0) / np.pi, size=shape)
@@ -75,7 +75,7 @@ class HyperbolicSecant(SourceDensity):
         return np.asarray(-np.log(2.0) - _log_cosh(0.5 * np.pi * s))
 
     def weight(self, s: Array) -> Array:
-        return 0.25 * np.pi**2 * _tanh_ratio(0.5 * np.pi * s)
+        return np.asarray(0.25 * np.pi**2 * _tanh_ratio(0.5 * np.pi * s))
 
     def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
         return np.asarray(2.0 / np.pi * np.arcsinh(np.tan(np.pi * (rng.random(shape) - 0.5))))

@@ -71,6 +71,8 @@ class LatentDensity(
     random_state : int, RandomState, Generator or None, default=None
         Seed; the same seed gives the same result for any number of threads or workers. Reducer
         and density without a seed of their own get one from it.
+    n_jobs : int, default=None
+        Number of threads; None means all cores. Of parts that have no number of their own.
 
     Attributes
     ----------
@@ -116,11 +118,13 @@ class LatentDensity(
         *,
         bound: bool = True,
         random_state: Any = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.reducer = reducer
         self.density = density
         self.bound = bound
         self.random_state = random_state
+        self.n_jobs = n_jobs
 
     # ------------------------------------------------ fitting
 
@@ -187,9 +191,12 @@ class LatentDensity(
         return GaussianMixture()
 
     def _seeded(self, part: Any, number: int) -> Any:
-        """A copy that was not fitted, with a seed if it has none."""
+        """A copy that was not fitted, with a seed and a number of threads if it has none."""
         part = clone(part)
-        if part.get_params(deep=False).get("random_state", 0) is None:
+        names = part.get_params(deep=False)
+        if self.n_jobs is not None and names.get("n_jobs", 0) is None:
+            part.set_params(n_jobs=self.n_jobs)
+        if names.get("random_state", 0) is None:
             mixed = np.random.SeedSequence([self._seed % 2**63, number])
             part.set_params(random_state=int(mixed.generate_state(1)[0] >> 1))
         return part
@@ -233,7 +240,8 @@ class LatentDensity(
 
     def score_samples(self, X: Any) -> Array:
         """Log density of the sources of each row: not of the row (see above)."""
-        return np.asarray(self.density_.score_samples(self._sources(X)))
+        S = self._sources(X)
+        return np.asarray(self.density_.score_samples(S))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean log density of the sources of a row (per unit of weight)."""
@@ -243,12 +251,14 @@ class LatentDensity(
     @available_if(_density_has("predict"))
     def predict(self, X: Any) -> Array:
         """What the density says of the sources of each row: the most probable component."""
-        return np.asarray(self.density_.predict(self._sources(X)))
+        S = self._sources(X)
+        return np.asarray(self.density_.predict(S))
 
     @available_if(_density_has("predict_proba"))
     def predict_proba(self, X: Any) -> Array:
         """Probabilities of the components of the density given the sources of each row."""
-        return np.asarray(self.density_.predict_proba(self._sources(X)))
+        S = self._sources(X)
+        return np.asarray(self.density_.predict_proba(S))
 
     def sample_sources(self, n_samples: int = 1, random_state: Any = None) -> tuple[Array, Array]:
         """Draw sources of the density.

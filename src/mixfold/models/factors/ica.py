@@ -154,7 +154,7 @@ class IndependentSources:
         plane, H = params.plane, len(params.unmixing)
         s = self.density.sample((n, H), rng)
         rows = plane.mean + (np.linalg.solve(params.unmixing, s.T).T * plane.scales) @ plane.axes.T
-        if H == len(plane.mean):
+        if len(plane.mean) == H:
             return np.asarray(rows)
         noise = np.sqrt(plane.noise) * rng.standard_normal((n, len(plane.mean)))
         return np.asarray(rows + noise - (noise @ plane.axes) @ plane.axes.T)
