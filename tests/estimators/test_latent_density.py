@@ -203,9 +203,10 @@ def test_codebooks_of_models(twos, parts) -> None:
 
 @pytest.mark.parametrize(("call", "error", "words"), [
     (lambda: sample_codebook(np.eye(3), 2, 4), ValueError, "at most the number of patterns, 3"),
-    (lambda: sample_codebook(np.ones((4, 2)), 2, 3), ValueError, "lower n_groups to 1"),
+    (lambda: sample_codebook(np.ones((4, 2)), 2, 3), ValueError, "lower groups to 1"),
     (lambda: sample_codebook(np.eye(3), 0, 2), ValueError, "n_samples must be an int >= 1"),
-    (lambda: sample_codebook(np.eye(3), 1, 2.5), ValueError, "n_groups must be an int >= 1"),
+    (lambda: sample_codebook(np.eye(3), 1, 2.5), ValueError, "groups must be an int >= 1"),
+    (lambda: sample_codebook(np.eye(3), 1, [0, 1]), ValueError, "one entry for each of the 3"),
     (lambda: sample_codebook(np.eye(3), 1, 2, amounts=[1.0]), ValueError, "amounts must be 3"),
     (lambda: sample_codebook(np.eye(3), 1, 2, amounts="a"), ValueError, "amounts must hold"),
     (lambda: sample_codebook(PCA, 1, 2), TypeError, "model must be a fitted model"),

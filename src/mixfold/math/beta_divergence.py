@@ -118,8 +118,8 @@ def check_range(X: Array, divergence: BetaDivergence) -> None:
     lowest = float(np.nanmin(X, initial=np.inf))
     if lowest < 0:
         raise ValueError(
-            f"Negative values in data: X holds {lowest:g}, and this loss is one of rows that are "
-            "not negative; shift the columns, or use loss='squared'"
+            f"Negative values in data: X holds {lowest:g}, but the loss of this model is one of "
+            "rows that are not negative"
         )
     if lowest == 0 and divergence.needs_positive:
         raise ValueError(

@@ -37,7 +37,7 @@ class CodebookDraws:
 def sample_codebook(
     model: Any,
     n_samples: int = 1,
-    n_groups: int = 5,
+    groups: Any = 5,
     *,
     amounts: Any = None,
     random_state: Any = None,
@@ -56,8 +56,9 @@ def sample_codebook(
         Fitted, with ``components_`` (:class:`MatrixFactorization`, scikit-learn's NMF), or the
         codebook itself. A ``bias_`` (or ``mean_``) is added to the rows.
     n_samples : int, default=1
-    n_groups : int, default=5
-        Number of groups, and so of patterns in a row; at most that of the patterns.
+    groups : int or array-like of shape (n_patterns,), default=5
+        Number of groups that k-means makes, and so of patterns in a row; at most that of the
+        patterns. Or the group of each pattern, as any numbers.
     amounts : array-like of shape (n_patterns,), default=None
         How much of each pattern a row gets that has it. None is 1. The scale of a codebook is
         often arbitrary, so give what is usual, the mean of the codes of rows that have it, say.
@@ -83,41 +84,50 @@ def sample_codebook(
     ...                             fit_bias=False, tol=1e-2, random_state=0).fit(twos)
     >>> codes = parts.codes(twos)
     >>> usual = (codes**2).sum(axis=0) / codes.sum(axis=0)  # the mean, weighted by the codes
-    >>> drawn = sample_codebook(parts, 10, n_groups=6, amounts=usual, random_state=0)
+    >>> drawn = sample_codebook(parts, 10, groups=6, amounts=usual, random_state=0)
     >>> drawn.X.shape, drawn.patterns.shape, len(drawn.groups)
     ((10, 64), (10, 6), 16)
     """
     codebook, bias = _read_codebook(model)
     rule.check_count("n_samples", n_samples)
-    rule.check_count("n_groups", n_groups)
-    if n_groups > len(codebook):
-        raise ValueError(
-            f"n_groups must be at most the number of patterns, {len(codebook)}; got {n_groups}"
-        )
     scale = _check_amounts(amounts, len(codebook))
     seed = seed_from(random_state)
+    found = _find_groups(groups, scale[:, None] * codebook, seed)
+    members = [np.flatnonzero(found == k) for k in range(found.max() + 1)]
     rng = np.random.default_rng([seed % 2**63, 13])
-    groups = _group(scale[:, None] * codebook, n_groups, seed)
-    members = [np.flatnonzero(groups == k) for k in range(groups.max() + 1)]
-    if len(members) < n_groups:
-        raise ValueError(
-            f"the patterns are {len(members)} groups of equal ones, so n_groups={n_groups} cannot "
-            f"be made; lower n_groups to {len(members)}"
-        )
     patterns = np.column_stack([rng.choice(one, n_samples) for one in members])
     rows = bias + (scale[patterns][:, :, None] * codebook[patterns]).sum(axis=1)
-    return CodebookDraws(rows, patterns, groups)
+    return CodebookDraws(rows, patterns, found)
 
 
-def _group(patterns: Array, n_groups: int, seed: int) -> Array:
-    """The group of each pattern, by k-means: few of them in a group, and columns of one unit whose
-    variances differ, are no fault of a codebook."""
-    if n_groups == len(patterns):
-        return np.arange(n_groups)
+def _find_groups(groups: Any, patterns: Array, seed: int) -> Array:
+    """The group of each pattern, 0 .. n_groups - 1: as given, or by k-means."""
+    if np.ndim(groups):
+        given = np.asarray(groups)
+        if given.shape != (len(patterns),):
+            raise ValueError(
+                f"groups must be a number, or one entry for each of the {len(patterns)} patterns; "
+                f"got an array of shape {given.shape}"
+            )
+        return np.unique(given, return_inverse=True)[1]
+    rule.check_count("groups", groups)
+    if groups > len(patterns):
+        raise ValueError(
+            f"groups must be at most the number of patterns, {len(patterns)}; got {groups}"
+        )
+    if groups == len(patterns):
+        return np.arange(len(patterns))
     with warnings.catch_warnings():
+        # few patterns in a group, and columns of one unit whose variances differ, are no fault here
         warnings.simplefilter("ignore")
-        found = KMeans(n_groups, n_init=10, random_state=seed % 2**31).fit(patterns)
-    return np.unique(found.predict(patterns), return_inverse=True)[1]
+        means = KMeans(groups, n_init=10, random_state=seed % 2**31).fit(patterns)
+    found = np.unique(means.predict(patterns), return_inverse=True)[1]
+    if found.max() + 1 < groups:
+        raise ValueError(
+            f"the patterns are {found.max() + 1} groups of equal ones, so groups={groups} cannot "
+            f"be made; lower groups to {found.max() + 1}"
+        )
+    return np.asarray(found)
 
 
 def _read_codebook(model: Any) -> tuple[Array, Any]:

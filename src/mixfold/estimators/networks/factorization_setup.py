@@ -88,8 +88,8 @@ def check_divergence(settings: Any, divergence: BetaDivergence, link: Link, labe
         )
     if settings.codebook_norm is not None:
         raise ValueError(
-            f"{given} takes no codebook_norm; leave it out (None), and set beta > 0 to bound the "
-            "codebook"
+            f"{given} takes no codebook_norm; leave it out (codebook_norm=None): alpha > 0 with "
+            "beta > 0 bounds the codebook"
         )
     if settings.alpha > 0 and settings.link != "identity":
         raise ValueError(
