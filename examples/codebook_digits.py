@@ -37,13 +37,10 @@ SHAPE = (8, 8)
 PARTS, DRAWN = 30, 2000
 
 
-def factorise(X: np.ndarray, n_parts: int) -> LatentDensity:
-    """Parts that are added, with a mixture of Gaussians on how much of each there is."""
-    parts = MatrixFactorization(
-        n_parts, link="identity", nonneg_codebook=True, nonneg_sources=True, fit_bias=False
-    )
-    density = GaussianMixture(10, covariance_type="tied")
-    return LatentDensity(parts, density, random_state=0).fit(X)
+def make_parts(n_parts: int) -> MatrixFactorization:
+    """Parts that are added, in amounts that are not negative either."""
+    signs = {"nonneg_codebook": True, "nonneg_sources": True}
+    return MatrixFactorization(n_parts, link="identity", fit_bias=False, random_state=0, **signs)
 
 
 def strengths(sources: np.ndarray) -> np.ndarray:
@@ -91,7 +88,9 @@ def sheet(parts: np.ndarray, groups: np.ndarray, *images: np.ndarray) -> None:
 def main(digit: int, n_groups: int) -> None:
     data = load_digits()
     X = data.data[data.target == digit]
-    model = factorise(X, PARTS)
+    # how much of each part there is: a mixture of Gaussians
+    density = GaussianMixture(10, covariance_type="tied")
+    model = LatentDensity(make_parts(PARTS), density, random_state=0).fit(X)
     amounts = strengths(model.transform(X))
     drawn = sample_codebook(model.reducer_, DRAWN, n_groups, amounts=amounts, random_state=0)
     parts, groups, new = amounts[:, None] * model.reducer_.components_, drawn.groups, drawn.X

@@ -70,8 +70,7 @@ def test_parts_are_as_strong_as_where_they_are_used(
     """Two patterns that never occur together, each at one strength in half of the images."""
     patterns = np.array([[0.0, 0, 3, 1], [2.0, 1, 0, 0]])
     X = patterns[rng.integers(2, size=60)]
-    model = example.factorise(np.maximum(X, 1e-3 * rng.random(X.shape)), 2)
-    amounts = example.strengths(model.transform(X))
-    parts = amounts[:, None] * model.reducer_.components_
+    model = example.make_parts(2).fit(X)
+    parts = example.strengths(model.transform(X))[:, None] * model.components_
     found = parts[np.argsort(parts[:, 0])]
     np.testing.assert_allclose(found, patterns, atol=0.02)

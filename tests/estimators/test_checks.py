@@ -255,7 +255,7 @@ ESTIMATORS = [
         set(),
     ),
     (ICA(random_state=0), set()),
-    (LatentDensity(random_state=0), set()),
+    (LatentDensity(random_state=0), OF_CLASSIFIERS),
     (MixtureClustering(estimator=EASY, max_components=3, random_state=0), OF_CLASSIFIERS),
     (MixtureClustering(2, EASY, max_components=3, random_state=0), set()),
     (MixtureSearch(EASY, n_components=(1, 2), random_state=0), set()),
