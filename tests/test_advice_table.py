@@ -114,6 +114,13 @@ def positive(**settings: Any) -> Call:
     return fit("MatrixFactorization", rows=POSITIVE, **factorise(**settings))
 
 
+def by_loss(loss: Any = 1, rows: Any = POSITIVE, y: Any = None, **settings: Any) -> Call:
+    signs = {"link": "identity", "nonneg_codebook": True, "nonneg_sources": True}
+    return fit(
+        "MatrixFactorization", rows=rows, y=y, **factorise(**{**signs, **settings}, loss=loss)
+    )
+
+
 def per_component(model: Any) -> Any:
     return model.transform(X, per_component=True)
 
@@ -457,6 +464,30 @@ NETWORKS = [
         positive(nonneg_codebook=True, link="saturating"),
         positive(nonneg_codebook=True, link="logistic"),
         positive(nonneg_codebook=True, nonneg_sources=True)),
+    row("or use loss='squared'", by_loss(nonneg_sources=False),
+        by_loss(), by_loss(link="saturating", nonneg_sources=False),
+        by_loss(link="logistic", nonneg_sources=False),
+        by_loss("squared", nonneg_codebook=False, nonneg_sources=False)),
+    row("set supervised=False and fit a classifier", by_loss(y=Y),
+        by_loss(y=Y, supervised=False), by_loss("squared", y=Y)),
+    row("has no solver='gradient'", by_loss(solver="gradient"),
+        by_loss(solver="proximal"), by_loss(solver="multiplicative")),
+    row("alpha > 0 with beta > 0 bounds the codebook", by_loss(codebook_norm=1.0),
+        by_loss(codebook_norm=None), by_loss(alpha=0.1, beta=0.1)),
+    row("with alpha > 0 needs link='identity'", by_loss(link="saturating", alpha=0.1, beta=0.1),
+        by_loss(alpha=0.1, beta=0.1), by_loss(link="saturating", beta=0.1)),
+    row("with alpha > 0 needs beta > 0, too", by_loss(alpha=0.1),
+        by_loss(alpha=0.1, beta=0.1), by_loss(alpha=0)),
+    row("cannot be learned in batches", by_loss(0.5, batch_size=20),
+        by_loss(0.5, batch_size=None), by_loss(1.5, batch_size=20)),
+    row("use loss='kullback-leibler' or another power above 0", by_loss(0, rows=X - X.min(axis=0)),
+        by_loss("kullback-leibler", rows=X - X.min(axis=0)), by_loss(0.5, rows=X - X.min(axis=0)),
+        by_loss(0, rows=np.where(X.min(axis=0) == X, np.nan, X - X.min(axis=0))),
+        by_loss(0, rows=X - X.min(axis=0) + 0.01)),
+    row("lower groups to", lambda: m.sample_codebook(np.ones((4, 2)), 2, 3),
+        lambda: m.sample_codebook(np.ones((4, 2)), 2, 1)),
+    row("by PPCA().fit(X).impute(X), say", fit("ICA", rows=HOLED),
+        fit("ICA", rows=m.PPCA().fit(HOLED).impute(HOLED), random_state=0)),
     row("solver='multiplicative' keeps signs: it needs",
         fit("MatrixFactorization", rows=POSITIVE, **factorise(solver="multiplicative")),
         fit("MatrixFactorization", rows=POSITIVE, **factorise(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from mixfold.estimators.factors.factor_analysis import FactorAnalysis as FactorAnalysis
     from mixfold.estimators.factors.gaussian_pcp import GaussianPCP as GaussianPCP
     from mixfold.estimators.factors.gtm import GTM as GTM
+    from mixfold.estimators.factors.ica import ICA as ICA
     from mixfold.estimators.factors.mixture_of_factor_analyzers import (
         MixtureOfFactorAnalyzers as MixtureOfFactorAnalyzers,
     )
@@ -44,12 +45,14 @@ if TYPE_CHECKING:
     from mixfold.estimators.mixtures.presets import CategoricalMixture as CategoricalMixture
     from mixfold.estimators.mixtures.presets import MultinomialMixture as MultinomialMixture
     from mixfold.estimators.mixtures.presets import PoissonMixture as PoissonMixture
+    from mixfold.estimators.networks.codebook_draws import sample_codebook as sample_codebook
     from mixfold.estimators.networks.deep_belief_network import (
         DeepBeliefNetwork as DeepBeliefNetwork,
     )
     from mixfold.estimators.networks.deep_factor_network import (
         DeepFactorNetwork as DeepFactorNetwork,
     )
+    from mixfold.estimators.networks.latent_density import LatentDensity as LatentDensity
     from mixfold.estimators.networks.matrix_factorization import (
         MatrixFactorization as MatrixFactorization,
     )
@@ -81,6 +84,7 @@ _HOMES = {
     "bootstrap_lrt": "mixfold.estimators.mixtures.bootstrap",
     "gap_statistic": "mixfold.estimators.mixtures.gap",
     "load": "mixfold.store",
+    "sample_codebook": "mixfold.estimators.networks.codebook_draws",
 }
 
 __all__ = sorted(_HOMES)

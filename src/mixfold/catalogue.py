@@ -136,6 +136,7 @@ CATALOGUE = (
     Entry("PPCA", "factors.ppca", "ppca", _FACTORS, "probabilistic principal components"),
     Entry("FactorAnalysis", "factors.factor_analysis", "factor-analysis", _FACTORS,
           "common factors and noise of each column"),
+    Entry("ICA", "factors.ica", "ica", _FACTORS, "independent sources with heavy tails"),
     Entry("GTM", "factors.gtm", "gtm", _FACTORS, "a map of the rows: a curved surface over a grid"),
     Entry("MixtureOfPPCA", "factors.mixture_of_ppca", "mixture-of-ppca", _BOTH,
           "groups with principal components of their own", factors="n_factors"),
@@ -176,6 +177,7 @@ CATALOGUE = (
     Entry("MixtureClassifier", "mixtures.mixture_classifier", "mixture-classifier", _TARGET,
           "a density for each class", size="estimator__n_components", target=True,
           part="estimator"),
+    Entry("LatentDensity", "networks.latent_density"),
     Entry("MixtureClustering", "search.mixture_clustering"),
     Entry("MixtureSearch", "search.mixture_search", stored=False),
 )  # fmt: skip

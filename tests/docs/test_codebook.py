@@ -1,4 +1,4 @@
-"""The generator of the codebook example, against all images that it can make."""
+"""Rows put together from a codebook, against all that can be made, and their example."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+
+from mixfold import sample_codebook
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "codebook_digits.py"
 # group 2 is empty, group 3 has a single part
@@ -51,11 +53,9 @@ def test_mean_and_covariance_are_sums_over_groups(
     assert not alone[1].any(), "a group of one adds nothing to the covariance"
 
 
-def test_each_image_is_as_frequent_as_the_others(
-    example: ModuleType, parts: np.ndarray, every: np.ndarray, rng: np.random.Generator
-) -> None:
+def test_each_image_is_as_frequent_as_the_others(parts: np.ndarray, every: np.ndarray) -> None:
     n = 6000
-    made = example.generate(parts, GROUPS, n, rng)
+    made = sample_codebook(parts, n, GROUPS, random_state=0).X
     distances = np.linalg.norm(made[:, None] - every, axis=2)
     nearest = distances.argmin(axis=1)
     assert distances.min(axis=1).max() < 1e-9, "an image that is no sum of one part of each group"
@@ -70,6 +70,7 @@ def test_parts_are_as_strong_as_where_they_are_used(
     """Two patterns that never occur together, each at one strength in half of the images."""
     patterns = np.array([[0.0, 0, 3, 1], [2.0, 1, 0, 0]])
     X = patterns[rng.integers(2, size=60)]
-    parts = example.codebook(X, 2)
+    model = example.make_parts(2).fit(X)
+    parts = example.strengths(model.transform(X))[:, None] * model.components_
     found = parts[np.argsort(parts[:, 0])]
     np.testing.assert_allclose(found, patterns, atol=0.02)

@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import mixfold
 from mixfold import (
     GTM,
+    ICA,
     MORP,
     PCP,
     PLSI,
@@ -28,6 +29,7 @@ from mixfold import (
     KernelPCA,
     KMeans,
     KSubspaces,
+    LatentDensity,
     LatentDirichletAllocation,
     MatrixFactorization,
     Mixture,
@@ -240,6 +242,20 @@ ESTIMATORS = [
         ),
         set(),
     ),
+    (
+        MatrixFactorization(
+            2,
+            loss=1,
+            link="identity",
+            nonneg_codebook=True,
+            nonneg_sources=True,
+            supervised=False,
+            max_iter=30,
+        ),
+        set(),
+    ),
+    (ICA(random_state=0), set()),
+    (LatentDensity(random_state=0), OF_CLASSIFIERS),
     (MixtureClustering(estimator=EASY, max_components=3, random_state=0), OF_CLASSIFIERS),
     (MixtureClustering(2, EASY, max_components=3, random_state=0), set()),
     (MixtureSearch(EASY, n_components=(1, 2), random_state=0), set()),

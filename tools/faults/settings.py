@@ -376,6 +376,7 @@ ESTIMATORS = {
             link=pick(r, ("tanh", "identity", "saturating", "logistic")),
             nonneg_codebook=pick(r, (False, False, True)),
             nonneg_sources=pick(r, (False, False, True)),
+            loss=pick(r, ("squared", "squared", "kullback-leibler", 1.5)),
         ),
     ),
     "DeepFactorNetwork": (
@@ -412,6 +413,21 @@ ESTIMATORS = {
             visible=pick(r, ("bernoulli", "gaussian")),
             fine_tune=pick(r, (None, "up-down", "discriminative", "both")),
         ),
+    ),
+    "ICA": (
+        None,
+        True,
+        lambda r: dict(
+            n_components=pick(r, (None, 1, 2)),
+            sources=pick(r, ("laplace", "logistic", "cosh")),
+            max_iter=20,
+            random_state=0,
+        ),
+    ),
+    "LatentDensity": (
+        None,
+        True,
+        lambda r: dict(bound=pick(r, (True, False)), random_state=0),
     ),
     "MixtureClustering": (
         None,

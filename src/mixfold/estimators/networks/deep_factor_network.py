@@ -525,7 +525,7 @@ class DeepFactorNetwork(
         source = self._open(X, reset=False, weight=sample_weight)
         task = partial(_residuals, self._stack, self._layer_number(layer))
         sums = self._executor(source).map_reduce(task, source)
-        return 0.5 * sums.squares / sums.weight
+        return sums.loss / sums.weight
 
     # ------------------------------------------------ classes
 
@@ -731,7 +731,7 @@ def _residuals(params: StackParams, depth: int, block: Block) -> ResidualSums:
     rest = X - _decode(params, depth, X)
     rest[np.isnan(rest)] = 0.0
     weight = block.weights()
-    return ResidualSums(float(weight @ (rest**2).sum(axis=1)), float(weight.sum()))
+    return ResidualSums(0.5 * float(weight @ (rest**2).sum(axis=1)), float(weight.sum()))
 
 
 def _log_classes(params: StackParams, network: Network | None, block: Block) -> Array:

@@ -12,10 +12,12 @@ import numpy as np
 
 from mixfold.contracts import Array, Executor, Pilot, Source
 from mixfold.estimators.shell.base import DegenerateWarning, warn
+from mixfold.math.beta_divergence import LOSSES, BetaDivergence
 from mixfold.math.link_functions import LINKS, Link
 from mixfold.math.principal import Axes, sample_axes
 from mixfold.models.factors.spectral import principal_axes
 from mixfold.models.networks.factorization import codebook_rules, head_rules, source_rules, starts
+from mixfold.models.networks.factorization.divergence import TINY, DivergenceModel
 from mixfold.models.networks.factorization.model import FactorModel, Penalties
 from mixfold.models.networks.factorization.records import FactorizationParams, Layer
 from mixfold.models.networks.factorization.sums import dense_rows
@@ -55,6 +57,55 @@ def choose_link(settings: Any) -> Link:
         # (each of LINKS is a dataclass, their base is not)
         link = replace(link, lower=link.centre)  # type: ignore[type-var]
     return link
+
+
+def choose_divergence(settings: Any) -> BetaDivergence | None:
+    """The loss as a beta divergence; None where it is squared."""
+    loss = settings.loss
+    power = LOSSES[loss] if isinstance(loss, str) else float(loss)
+    return None if power == 2.0 else BetaDivergence(power)
+
+
+def check_divergence(settings: Any, divergence: BetaDivergence, link: Link, labelled: bool) -> None:
+    """What a loss that is not squared cannot be combined with, and what to do instead."""
+    given = f"loss={settings.loss!r}"
+    if not (settings.nonneg_codebook and link.lower >= 0):
+        raise ValueError(
+            f"{given} is a loss of what is not negative: it needs nonneg_codebook=True and sources "
+            "or codes that are not negative (nonneg_sources=True, or link='saturating' or "
+            f"'logistic'); got nonneg_codebook={settings.nonneg_codebook}, link={settings.link!r}, "
+            f"nonneg_sources={settings.nonneg_sources}; or use loss='squared'"
+        )
+    if labelled:
+        raise ValueError(
+            f"{given} learns sources without labels, but y is given; set supervised=False and fit "
+            "a classifier to the sources that transform returns, or use loss='squared'"
+        )
+    if settings.solver == "gradient":
+        raise ValueError(
+            f"{given} has no solver='gradient'; use solver='proximal', or 'multiplicative' for one "
+            "step over the codes in a pass"
+        )
+    if settings.codebook_norm is not None:
+        raise ValueError(
+            f"{given} takes no codebook_norm; leave it out (codebook_norm=None): alpha > 0 with "
+            "beta > 0 bounds the codebook"
+        )
+    if settings.alpha > 0 and settings.link != "identity":
+        raise ValueError(
+            f"{given} with alpha > 0 needs link='identity', of which the absolute sources are the "
+            f"codes; got link={settings.link!r}; or set alpha=0"
+        )
+    if settings.alpha > 0 and settings.beta == 0:
+        raise ValueError(
+            f"{given} with alpha > 0 needs beta > 0, too: sources would shrink while the codebook "
+            "grows; set both, or alpha=0"
+        )
+    if settings.batch_size is not None and not divergence.is_convex:
+        raise ValueError(
+            f"{given} cannot be learned in batches: codes are found anew in each, and they have "
+            "one minimum only for powers from 1 to 2; set batch_size=None, or use such a loss"
+        )
 
 
 def check_signs(settings: Any, link: Link, headed: bool) -> None:
@@ -110,11 +161,7 @@ def make_start(
     """Principal axes of all rows, their non-negative counterpart, or random directions."""
     rng = np.random.default_rng([seed % 2**63, 7])
     X, weight = dense_rows(pilot.block.X), pilot.block.weights()
-    share = np.where(np.isnan(X), 0.0, weight[:, None])
-    mean = (np.where(np.isnan(X), 0.0, X) * share).sum(axis=0) / np.maximum(
-        share.sum(axis=0), np.finfo(float).tiny
-    )
-    X = starts.fill_with_mean(X, mean)
+    X = starts.fill_with_mean(X, weighted_mean(X, weight))
     size, D = settings.n_components, X.shape[1]
     axes = _axes(settings, source, executor, pilot, X, weight, min(size, *X.shape), rng)
     nonneg = settings.nonneg_codebook
@@ -189,6 +236,42 @@ def add_classifier(layer: Layer, shares: Array, positive: bool) -> Layer:
         classifier += 0.1
         intercept = intercept - intercept.min() + 1.0
     return replace(layer, classifier=classifier, intercept=intercept)
+
+
+def make_divergence_model(
+    settings: Any, divergence: BetaDivergence, link: Link, layer: Layer, sigma2: float
+) -> DivergenceModel:
+    """What the engine fits where the loss is not squared."""
+    return DivergenceModel(
+        FactorizationParams(layer, np.ones(2)), link, divergence, float(settings.alpha),
+        float(settings.beta), sigma2, settings.fit_bias, settings.solver == "multiplicative",
+    )  # fmt: skip
+
+
+def lift_layer(layer: Layer, pilot: Pilot, fit_bias: bool) -> Layer:
+    """The start of a fit by bounds, which leave an entry at zero where it is."""
+    codebook = np.maximum(layer.codebook, TINY * layer.codebook.mean() or 1.0)
+    if not fit_bias:
+        return replace(layer, codebook=codebook)
+    mean = weighted_mean(dense_rows(pilot.block.X), pilot.block.weights())
+    return replace(layer, codebook=codebook, bias=np.maximum(0.1 * mean, TINY * codebook.mean()))
+
+
+def weighted_mean(X: Array, weight: Array) -> Array:
+    """Of each column, of the entries that are there."""
+    share = np.where(np.isnan(X), 0.0, weight[:, None])
+    total = (np.where(np.isnan(X), 0.0, X) * share).sum(axis=0)
+    return np.asarray(total / np.maximum(share.sum(axis=0), np.finfo(float).tiny))
+
+
+def plain_loss(divergence: BetaDivergence, pilot: Pilot) -> float:
+    """What the means of the columns cost in a row."""
+    X, weight = dense_rows(pilot.block.X), pilot.block.weights()
+    seen, mean = ~np.isnan(X), weighted_mean(X, weight)
+    least = TINY * (mean.mean() or 1.0)
+    V = np.where(seen, np.maximum(mean, least), 1.0)
+    losses = divergence.value(np.where(seen, X, 1.0), V)
+    return float(weight @ losses.sum(axis=1) / weight.sum())
 
 
 def make_model(settings: Any, link: Link, layer: Layer, sigma2: float) -> FactorModel:

@@ -44,10 +44,11 @@ from mixfold.estimators.shell.targets import (
     score_predictions,
     weights_or_ones,
 )
+from mixfold.math.beta_divergence import LOSSES, check_range
 from mixfold.math.link_functions import LINKS, Link
-from mixfold.models.networks.factorization.codes import CodeProblem
+from mixfold.models.networks.factorization.divergence import DivergenceModel
 from mixfold.models.networks.factorization.model import FactorModel
-from mixfold.models.networks.factorization.records import FactorizationParams
+from mixfold.models.networks.factorization.records import FactorizationParams, Layer
 from mixfold.models.networks.factorization.starts import GAUGE_ROWS, normalise_codebook
 from mixfold.models.networks.factorization.sums import dense_rows
 from mixfold.models.networks.factorization.use import Encoder, hoyer, small_share
@@ -89,7 +90,8 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
 
         E = |X - f(S) A - b|^2 / (2 sigma2) + alpha |S| + beta |A| - ln P(y | S) + gamma |V|
 
-    (|.| are sums of absolute values). The codes f(s) of a row solve a convex problem, whatever the
+    (|.| are sums of absolute values; of rows that are not negative the squares may be another loss,
+    below). The codes f(s) of a row solve a convex problem, whatever the
     map, so they do not depend on a start and need not be stored; codebook A and classifier V solve
     convex problems, too. E never rises. Without alpha, beta and signs, and with codes inside of
     their range, the layer is linear: principal component analysis with a softmax of low rank.
@@ -114,6 +116,13 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
         Weight of the absolute entries of the codebook.
     gamma : float, default=0.0
         Weight of the absolute coefficients of the classifier.
+    loss : {'squared', 'kullback-leibler', 'itakura-saito'} or float, default='squared'
+        What a row costs. A number b is the power of a beta divergence of [4]_, of which the named
+        ones are 2, 1 and 0, in place of half the squared error: up to a constant the
+        log-likelihood of normal (2), Poisson (1), gamma (0), or in between Tweedie distributions
+        of dispersion sigma2. Others than 'squared' need rows, codebook and sources that are not
+        negative (nonneg_codebook=True with nonneg_sources=True, or a link that is positive), and
+        below or at 0 rows without zeros; they learn without labels.
     sigma2 : float, default=None
         Balance of reconstruction and labels: the larger, the more labels move the sources. None
         takes 1 without y, and with y the variance that principal axes leave in an entry.
@@ -193,6 +202,8 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
        Journal of Machine Learning Research 11, 2010.
     .. [3] Boehning. Multinomial logistic regression algorithm. Annals of the Institute of
        Statistical Mathematics 44, 1992.
+    .. [4] Fevotte, Idier. Algorithms for nonnegative matrix factorization with the beta-divergence.
+       Neural Computation 23, 2011.
 
     Examples
     --------
@@ -207,6 +218,16 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
     ((200, 2), (200, 8))
     >>> bool(model.score(X[150:], y[150:]) > 0.9)
     True
+
+    Counts, by the likelihood of a Poisson distribution; an entry that is missing is given back:
+
+    >>> means = rng.gamma(1.0, size=(200, 2)) @ rng.gamma(0.3, 20, size=(2, 8))
+    >>> counts = rng.poisson(means).astype(float)
+    >>> counts[0, 3] = np.nan
+    >>> parts = MatrixFactorization(2, loss="kullback-leibler", link="identity", fit_bias=False,
+    ...     nonneg_codebook=True, nonneg_sources=True, random_state=0).fit(counts)
+    >>> bool((parts.components_ > 0).all()), parts.reconstruct(counts[:1]).shape
+    (True, (1, 8))
     """
 
     _streams_go_on: ClassVar[bool] = True
@@ -219,6 +240,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
         "alpha": (rule.number(0),),
         "beta": (rule.number(0),),
         "gamma": (rule.number(0),),
+        "loss": (rule.one_of(LOSSES), rule.real()),
         "sigma2": (rule.nothing(), rule.number(0, open_end=True)),
         "fit_bias": (rule.boolean(),),
         "supervised": (rule.one_of(["auto", "after"]), rule.boolean()),
@@ -258,6 +280,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
         alpha: float = 0.0,
         beta: float = 0.0,
         gamma: float = 0.0,
+        loss: str | float = "squared",
         sigma2: float | None = None,
         fit_bias: bool = True,
         supervised: bool | str = "auto",
@@ -285,6 +308,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
         self.alpha = alpha
         self.beta = beta
         self.gamma = gamma
+        self.loss = loss
         self.sigma2 = sigma2
         self.fit_bias = fit_bias
         self.supervised = supervised
@@ -363,8 +387,11 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
         # look at the data, and at what the parameters mean for it
         survey = survey_rows(self, source, self.n_components)
         self._check_entries(survey.pilot)
-        link = setup.choose_link(self)
+        link, divergence = setup.choose_link(self), setup.choose_divergence(self)
         guided = self._target is not None and self.supervised != "after"
+        if divergence is not None:
+            setup.check_divergence(self, divergence, link, self._target is not None)
+            check_range(survey.pilot.minimum, divergence)
         setup.check_signs(self, link, guided)
         setup.warn_if_penalty_is_void(self)
         # the model, where it begins, and how it is fitted
@@ -373,9 +400,16 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
         layer = setup.bound_codebook(self, start)
         if guided:
             layer = setup.add_classifier(layer, self._shares, self.solver == "multiplicative")
-        model = setup.make_model(self, link, layer, self._sigma2)
+        model: FactorModel | DivergenceModel
+        if divergence is None:
+            plain = 0.5 * start.total
+            model = setup.make_model(self, link, layer, self._sigma2)
+        else:
+            plain = setup.plain_loss(divergence, survey.pilot)
+            layer = setup.lift_layer(layer, survey.pilot, self.fit_bias)
+            model = setup.make_divergence_model(self, divergence, link, layer, self._sigma2)
         plan = Plan(
-            tol=self._scale_tolerance(start),
+            tol=self._scale_tolerance(plain),
             max_iter=max_iter,
             n_candidates=1,
             time_budget=self.time_budget,
@@ -386,9 +420,12 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
         # all together, then what labels may not have seen
         result = run_fit(self, model, survey, plan)
         result = replace(result, params=self._regauge(result.params, link, survey.pilot, start))
-        result = self._refit_classifier(model, result, survey, plan, deadline)
+        if isinstance(model, FactorModel):
+            result = self._refit_classifier(model, result, survey, plan, deadline)
+            self._origin = model.origin
+        else:
+            self._origin = np.zeros(self.n_features_in_)
 
-        self._origin = model.origin
         store_fit(self, result, survey)
         self._publish_params()
         publish_convergence(self, result)
@@ -435,9 +472,10 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
                 DegenerateWarning,
             )
 
-    def _scale_tolerance(self, start: setup.Start) -> float:
-        """``tol`` is relative to what a model without sources costs in a row."""
-        cost = 0.5 * start.total / self._sigma2
+    def _scale_tolerance(self, plain: float) -> float:
+        """``tol`` is relative to what a model without sources costs in a row, its loss ``plain``
+        and that of the labels."""
+        cost = plain / self._sigma2
         if self._target is not None:
             cost += float(np.log(len(self._target.classes)))
         return float(self.tol * max(cost, float(np.finfo(float).tiny)))
@@ -462,7 +500,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
             return params
         rows = dense_rows(pilot.block.X)[:GAUGE_ROWS]
         weight = pilot.block.weights()[:GAUGE_ROWS]
-        problem = CodeProblem(params.layer.without_head(), link, 0.0, self._sigma2, 1e-4, 200)
+        problem = replace(self._encoder(params.layer.without_head()), tol=1e-4).problem(200)
         layer = normalise_codebook(params.layer, problem.solve(rows), weight, link, start.one_sided)
         return replace(params, layer=layer)
 
@@ -540,9 +578,12 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
             )
         return self._target.encode(y)
 
-    def _stream_model(self) -> FactorModel:
+    def _stream_model(self) -> FactorModel | DivergenceModel:
         """Of a stream: labels move codes only if they may."""
         link, layer = setup.choose_link(self), self._params.layer
+        divergence = setup.choose_divergence(self)
+        if divergence is not None:
+            return setup.make_divergence_model(self, divergence, link, layer, self._sigma2)
         model = setup.make_model(self, link, layer, self._sigma2)
         guided = self.supervised != "after" and not self.reencode
         return replace(model, origin=self._origin, guided=guided)
@@ -564,10 +605,11 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
 
     # ------------------------------------------------ sources and rows
 
-    def _encoder(self) -> Encoder:
-        """What infers codes and sources of new rows, block by block."""
-        link = setup.choose_link(self)
-        return Encoder(self._params.layer, link, float(self.alpha), self._sigma2, TOL)
+    def _encoder(self, layer: Layer | None = None) -> Encoder:
+        """What infers codes and sources of new rows, block by block; of the fitted layer."""
+        link, divergence = setup.choose_link(self), setup.choose_divergence(self)
+        layer = self._params.layer if layer is None else layer
+        return Encoder(layer, link, float(self.alpha), self._sigma2, TOL, divergence)
 
     def _map_blocks(self, X: Any, task: Callable[[Block], Array]) -> Array:
         """``task`` on each block of X, in the precision of X."""
@@ -615,11 +657,12 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
         return self._map_blocks(X, self._encoder().rows)
 
     def reconstruction_error(self, X: Any, sample_weight: Any = None) -> float:
-        """Half the squared error of a row, the mean over rows; missing entries do not count."""
+        """The loss of a row (half its squared error), the mean over rows; missing entries do not
+        count."""
         check_is_fitted(self)
         source = self._open(X, reset=False, weight=sample_weight)
         sums = self._executor(source).map_reduce(self._encoder().residuals, source)
-        return 0.5 * sums.squares / sums.weight
+        return sums.loss / sums.weight
 
     # ------------------------------------------------ classes
 

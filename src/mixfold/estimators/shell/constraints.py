@@ -58,6 +58,13 @@ def pair_of_positive() -> Rule:
     )
 
 
+def real() -> Rule:
+    return Rule(
+        "a finite number",
+        lambda v: isinstance(v, Real) and not isinstance(v, bool) and math.isfinite(v),
+    )
+
+
 def one_of(names: Iterable[str]) -> Rule:
     allowed = tuple(names)
     words = ("one of " if len(allowed) > 1 else "") + ", ".join(repr(n) for n in allowed)

@@ -7,35 +7,43 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixfold.contracts import Array, Block, Stats
+from mixfold.math.beta_divergence import BetaDivergence
 from mixfold.math.link_functions import Link
 from mixfold.math.softmax import normalise
-from mixfold.models.networks.factorization.codes import CodeProblem
+from mixfold.models.networks.factorization.codes import SWEEPS, CodeProblem
+from mixfold.models.networks.factorization.divergence import DivergenceCodes
 from mixfold.models.networks.factorization.records import Layer
 from mixfold.models.networks.factorization.sums import dense_rows
 
 
 @dataclass(frozen=True)
 class ResidualSums(Stats):
-    """Weighted squares of observed residuals, and the weight of the rows."""
+    """Weighted losses of observed entries (half their squares), and the weight of the rows."""
 
-    squares: float
+    loss: float
     weight: float
 
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """Codes of rows without their labels; picklable."""
+    """Codes of rows without their labels; picklable. No ``divergence``: the loss is squared."""
 
     layer: Layer
     link: Link
     alpha: float
     sigma2: float
     tol: float
+    divergence: BetaDivergence | None = None
 
     def codes(self, block: Block) -> Array:
-        layer = self.layer.without_head()
-        problem = CodeProblem(layer, self.link, self.alpha, self.sigma2, self.tol)
-        return problem.solve(dense_rows(block.X))
+        return self.problem().solve(dense_rows(block.X))
+
+    def problem(self, most: int = SWEEPS) -> CodeProblem | DivergenceCodes:
+        """What the codes solve, by at most so many sweeps."""
+        layer, link, alpha = self.layer.without_head(), self.link, self.alpha
+        if self.divergence is None:
+            return CodeProblem(layer, link, alpha, self.sigma2, self.tol, most)
+        return DivergenceCodes(layer, link, alpha, self.sigma2, self.divergence, self.tol, most)
 
     def sources(self, block: Block) -> Array:
         return self.link.inverse(self.codes(block))
@@ -44,10 +52,11 @@ class Encoder:
         return np.asarray(self.codes(block) @ self.layer.codebook + self.layer.bias)
 
     def residuals(self, block: Block) -> ResidualSums:
-        residual = dense_rows(block.X) - self.rows(block)
-        residual[np.isnan(residual)] = 0.0
-        weight = block.weights()
-        return ResidualSums(float(weight @ (residual**2).sum(axis=1)), float(weight.sum()))
+        X, V, weight = dense_rows(block.X), self.rows(block), block.weights()
+        seen = ~np.isnan(X)
+        X, V = np.where(seen, X, 1.0), np.where(seen, V, 1.0)
+        losses = (self.divergence or BetaDivergence(2.0)).value(X, V)
+        return ResidualSums(float(weight @ losses.sum(axis=1)), float(weight.sum()))
 
     def logits(self, block: Block) -> Array:
         V, v = self.layer.head()
