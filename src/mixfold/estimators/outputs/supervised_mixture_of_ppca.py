@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils._set_output import _get_output_config
 
 from mixfold.contracts import Array, Block, Source
-from mixfold.engine.loop import Plan
+from mixfold.engine.loop import Fit, Plan
 from mixfold.estimators.outputs.supervised_gaussian import (
     GaussianOutputEstimator,
     make_gaussian_model,
@@ -19,6 +19,8 @@ from mixfold.estimators.shell.base import restore_on_error
 from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
+    Survey,
+    WarmStart,
     acceleration_named,
     check_enough_rows,
     publish_convergence,
@@ -243,18 +245,9 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
         survey = survey_rows(self, source, self.n_components)
         self._holes = survey.has_missing
         self._check_sizes(survey.pilot.total_rows)
+        max_iter = min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter
         model: Any = self._joint_model()
-        start = FACTOR_STARTS[self.init_params](int(self.n_factors))
-        plan = Plan(
-            tol=self._tolerance,
-            max_iter=min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter,
-            n_init=self.n_init,
-            n_candidates=1 if self.n_components == 1 else start.n_candidates,
-            acceleration=acceleration_named(self.acceleration),
-            time_budget=self.time_budget,
-            seed=survey.seed,
-        )
-        result = run_fit(self, model, survey, plan, self._warm_start(model, survey))
+        result = self._run(model, survey, max_iter, self._warm_start(model, survey))
 
         self._store_density_fit(result, survey)
         self._publish_params()
@@ -264,6 +257,27 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
             self._warn_if_no_output_noise(model)
             warn_about_fit(result, self.max_iter)
         return source
+
+    def _run(
+        self,
+        model: GaussianModel,
+        survey: Survey,
+        max_iter: int,
+        warm: WarmStart,
+        *,
+        resumable: bool = True,
+    ) -> Fit:
+        start = FACTOR_STARTS[self.init_params](int(self.n_factors))
+        plan = Plan(
+            tol=self._tolerance,
+            max_iter=max_iter,
+            n_init=self.n_init,
+            n_candidates=1 if self.n_components == 1 else start.n_candidates,
+            acceleration=acceleration_named(self.acceleration),
+            time_budget=self.time_budget,
+            seed=survey.seed,
+        )
+        return run_fit(self, model, survey, plan, warm, resumable=resumable)
 
     def _check_sizes(self, n_rows: int) -> None:
         """Refuse more components or factors than the data allow."""

@@ -12,7 +12,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
 from mixfold.contracts import Array, Block, Event, Source
-from mixfold.engine.loop import Plan
+from mixfold.engine.kept_rows import KeptRows
+from mixfold.engine.loop import Fit, Plan
 from mixfold.engine.random import seed_from
 from mixfold.estimators.outputs.output_weight import choose_output_weight
 from mixfold.estimators.outputs.supervised_gaussian import (
@@ -25,6 +26,8 @@ from mixfold.estimators.shell.base import restore_on_error
 from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
+    Survey,
+    WarmStart,
     acceleration_named,
     forget_stream,
     publish_convergence,
@@ -53,6 +56,7 @@ from mixfold.models.factors import factor_use
 from mixfold.models.factors.spectral_sums import MissingEntries
 from mixfold.models.kernels.maps import FeatureMap
 from mixfold.models.outputs import joint_posterior, profile
+from mixfold.models.outputs.compressed_rows import WeightedRows, compress_rows
 from mixfold.models.outputs.gaussian_starts import all_rows_axes
 from mixfold.models.outputs.model import (
     GaussianModel,
@@ -483,25 +487,11 @@ default=None
         survey = survey_rows(self, source)
         self._holes = survey.has_missing
         self._check_sizes(survey.pilot.total_rows)
+        max_iter = min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter
         model: Any = self._joint_model()
-        warm = self._warm_start(model, survey)
-        # where entries lack, a sample of the rows will have to do; a warm start has its parameters
         if start is not None:
             model = replace(model, start=replace(model.start, first=start))
-        elif not self._holes and warm.params is None:
-            rng = np.random.default_rng(survey.seed % 2**63)
-            axes, _ = all_rows_axes(source, survey.executor, int(self.n_components), rng)
-            model = replace(model, start=replace(model.start, axes=axes))
-        plan = Plan(
-            tol=self._tolerance,
-            max_iter=min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter,
-            n_init=self.n_init,
-            n_candidates=1,
-            acceleration=acceleration_named(self.acceleration),
-            time_budget=self.time_budget,
-            seed=survey.seed,
-        )
-        result = run_fit(self, model, survey, plan, warm)
+        result = self._run(model, survey, max_iter, self._warm_start(model, survey))
 
         self._store_density_fit(result, survey)
         self._publish_params()
@@ -510,6 +500,35 @@ default=None
         if not first_batch:  # a first batch need not converge: others follow
             self._warn_if_no_output_noise(model)
             warn_about_fit(result, self.max_iter)
+
+    def _run(
+        self,
+        model: GaussianModel,
+        survey: Survey,
+        max_iter: int,
+        warm: WarmStart,
+        *,
+        resumable: bool = True,
+    ) -> Fit:
+        # where entries lack, a sample of the rows will have to do; a warm start has its parameters
+        if model.start.first is None and not self._holes and warm.params is None:
+            rng = np.random.default_rng(survey.seed % 2**63)
+            axes, _ = all_rows_axes(survey.source, survey.executor, int(self.n_components), rng)
+            model = replace(model, start=replace(model.start, axes=axes))
+        plan = Plan(
+            tol=self._tolerance,
+            max_iter=max_iter,
+            n_init=self.n_init,
+            n_candidates=1,
+            acceleration=acceleration_named(self.acceleration),
+            time_budget=self.time_budget,
+            seed=survey.seed,
+        )
+        return run_fit(self, model, survey, plan, warm, resumable=resumable)
+
+    def _compress_rows(self, kept: KeptRows) -> KeptRows:
+        few = compress_rows(WeightedRows(kept.X, kept.y, kept.weight))
+        return replace(kept, X=few.X, y=few.y, weight=few.weight)
 
     def _why_no_stream(self) -> str:
         if self.output_weight == "auto":
