@@ -28,6 +28,8 @@ _LOOK, _START = 1 / 8, 1.0
 class KeptRows:
     """Rows ``X`` (m, D) with outputs ``y`` (m,) or (m, L), and weights (m,).
 
+    Entries that are missing are zero in them, since a file holds no NaN: ``holes`` (m, D or 0) and
+    ``unknown`` (of the shape of y, or (m, 0)) say which.
     ``n_added`` counts the rows that were new when they came, ``n_started`` those of the last start,
     ``looked`` is the weight at the last look; ``settled``: whether the last batch brought no new
     row.
@@ -36,14 +38,26 @@ class KeptRows:
     X: Array
     y: Array
     weight: NotNegative
+    holes: Array
+    unknown: Array
     n_added: int = 0
     n_started: int = 0
     looked: float = 0.0
     settled: bool = False
 
     def __post_init__(self) -> None:
-        if self.X.ndim != 2 or not len(self.X) == len(self.y) == len(self.weight):
+        parts = (self.y, self.weight, self.holes, self.unknown)
+        if self.X.ndim != 2 or any(len(part) != len(self.X) for part in parts):
             raise ValueError("kept rows, their outputs and their weights differ in number")
+
+    def replace_rows(self, X: Array, y: Array, weight: Array) -> Self:
+        """Other rows, NaN where entries are missing."""
+        (X, holes), (y, unknown) = _fill(X), _fill(y)
+        return replace(self, X=X, y=y, weight=weight, holes=holes, unknown=unknown)
+
+    def with_holes(self) -> tuple[Array, Array]:
+        """Rows and outputs, NaN where entries are missing."""
+        return _put_holes(self.X, self.holes), _put_holes(self.y, self.unknown)
 
     @property
     def wants_look(self) -> bool:
@@ -62,7 +76,20 @@ class KeptRows:
         return replace(self, looked=float(self.weight.sum()), n_started=n_started)
 
     def source(self) -> Source:
-        return open_source(self.X, weight=self.weight, y=self.y)
+        X, y = self.with_holes()
+        return open_source(X, weight=self.weight, y=y)
+
+
+def _fill(values: Array) -> tuple[Array, Array]:
+    """Zero in place of NaN, and where; of no columns if there is none."""
+    missing = np.isnan(values)
+    if not missing.any():
+        return values, np.zeros((len(values), 0), bool)
+    return np.where(missing, values.dtype.type(0), values), missing
+
+
+def _put_holes(values: Array, missing: Array) -> Array:
+    return np.where(missing, values.dtype.type(np.nan), values) if missing.size else values
 
 
 def keep_rows(
@@ -78,7 +105,7 @@ def keep_rows(
     """
     wide = batch.n_features + unknown(1)[0].size
     most = max(MOST_NUMBERS // wide, 1)
-    parts = [] if kept is None else [(kept.X, kept.y, kept.weight)]
+    parts = [] if kept is None else [(*kept.with_holes(), kept.weight)]
     fresh = 0
     for block in batch.blocks():
         X, y, weight = _dense_rows(block, unknown)
@@ -90,7 +117,9 @@ def keep_rows(
     before = 0 if kept is None else len(kept.X)
     X, y, weight = _join_equals(X, y, weight)
     n_new = len(X) - before
-    grown = KeptRows(X, y, weight) if kept is None else replace(kept, X=X, y=y, weight=weight)
+    nothing = np.zeros((len(X), 0), bool)
+    grown = KeptRows(X, y, weight, nothing, nothing) if kept is None else kept
+    grown = grown.replace_rows(X, y, weight)
     grown = replace(grown, n_added=grown.n_added + n_new, settled=n_new == 0)
     if compress is not None:
         grown = compress(grown)

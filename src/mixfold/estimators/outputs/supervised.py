@@ -275,6 +275,21 @@ class SupervisedEstimator(LatentEstimator):
         y = read_target(X, require_target(self, y))
         return score_predictions(self._target, y, self.predict(X), sample_weight)
 
+    def _log_predictive(self, X: Any, y: Any) -> Array:
+        """ln p(known outputs | row) of each row, (n,); NaN where none is known."""
+        encoded = self._target.encode(read_target(X, require_target(self, y)))
+        return self._log_known_outputs(X, y, encoded)
+
+    def _log_known_outputs(self, X: Any, y: Any, encoded: Array) -> Array:
+        """The same of outputs as ``Target.encode`` gives them: here of classes."""
+        logs = np.asarray(self.predict_log_proba(X), float)  # type: ignore[attr-defined]
+        found = logs[np.arange(len(logs)), np.maximum(encoded, 0)]
+        return np.where(encoded >= 0, found, np.nan)
+
+    def _squared_errors(self, X: Any, y: Any) -> Array | None:
+        """Of numbers, mean over the known outputs of a row (n,), NaN where none is known."""
+        return None
+
     @property
     def _is_likelihood(self) -> bool:
         """Whether the objective is the log-likelihood of rows and outputs."""
@@ -318,4 +333,11 @@ class SupervisedEstimator(LatentEstimator):
     def _check_state(self) -> None:
         if not isinstance(self._target, Target) or not self._fits(self._model(self._n_columns)):
             raise ValueError("parameters of another shape than the settings declare")
+        kept = self._kept
+        if kept is not None:
+            wide = self._joint_model().outputs.unknown(1)
+            if kept.X.shape[1] != self._n_columns or kept.y.shape[1:] != wide.shape[1:]:
+                raise ValueError("rows of a stream of another shape than the settings declare")
+            if not isinstance(getattr(self, "_schedule", None), Accumulated):
+                raise ValueError("rows of a stream without the sums over them")
         self._publish_params()

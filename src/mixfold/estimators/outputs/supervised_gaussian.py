@@ -29,6 +29,7 @@ from mixfold.estimators.shell.targets import (
 )
 from mixfold.families.factor import FactorFamily, IsotropicNoise
 from mixfold.math.softmax import choose, log_shares, normalise
+from mixfold.math.symmetric import LOG_2PI
 from mixfold.models.factors.factor_starts import FactorStart
 from mixfold.models.outputs import gaussian_predictions, joint_posterior
 from mixfold.models.outputs.emphasis import Emphasis
@@ -258,6 +259,38 @@ class GaussianOutputEstimator(SupervisedEstimator):
             )
         return np.concatenate(self._predictive(X, answer, y))
 
+    def _log_known_outputs(self, X: Any, y: Any, encoded: Array) -> Array:
+        if self._target.task == "classification":
+            return super()._log_known_outputs(X, y, encoded)
+        known = ~np.isnan(encoded)
+        if self._target.task == "multilabel":
+            chances = np.asarray(self._label_probabilities(X), float)
+            right = np.where(encoded == 1, chances, 1.0 - chances)
+            logs = np.log(np.maximum(right, np.finfo(float).tiny))
+            total = np.where(known, logs, 0.0).sum(axis=1)
+        elif self._output_count == 1:
+            total = np.asarray(self.score_samples(X, y), float) - self.score_samples(X)
+        else:
+            # p(y | z)^weight is no density: a normal law of what is predicted
+            mean, spread = (
+                np.concatenate(part)
+                for part in zip(*self._predictive(X, _with_covariance), strict=True)
+            )
+            units = self._coding.scale
+            away = encoded - (mean * units + self._coding.center)
+            total = _log_normal(away, spread * np.outer(units, units))
+        return np.where(known.any(axis=1), total, np.nan)
+
+    def _squared_errors(self, X: Any, y: Any) -> Array | None:
+        if self._target.task != "regression":
+            return None
+        encoded = self._target.encode(read_target(X, y))
+        found = np.asarray(self._predict_codes(X), float)
+        squares = ((encoded - found) / self._coding.scale) ** 2
+        known = ~np.isnan(encoded)
+        total = np.where(known, squares, 0.0).sum(axis=1)
+        return np.where(known.any(axis=1), total / np.maximum(known.sum(axis=1), 1), np.nan)
+
     def _label_probabilities(self, X: Any, y: Any = None) -> Array:
         level = (0.5 - self._coding.center) / self._coding.scale
         found = np.concatenate(self._predictive(X, partial(_above, level), y))
@@ -331,6 +364,18 @@ class GaussianOutputEstimator(SupervisedEstimator):
         normals = rng.normal(size=mean.shape)
         drawn = mean + (np.linalg.cholesky(spread) @ normals[..., None])[..., 0]
         return X, self._target.decode(self._unscale_outputs(drawn))
+
+
+def _log_normal(away: Array, spread: Array) -> Array:
+    """Log density (n,) of the known entries of differences (n, L) with covariances (n, L, L)."""
+    out = np.zeros(len(away))
+    for row, (difference, covariance) in enumerate(zip(away, spread, strict=True)):
+        known = ~np.isnan(difference)
+        part = covariance[np.ix_(known, known)]
+        solved = np.linalg.solve(part, difference[known])
+        size = known.sum() * LOG_2PI + np.linalg.slogdet(part)[1]
+        out[row] = -0.5 * (size + difference[known] @ solved)
+    return out
 
 
 def make_gaussian_model(

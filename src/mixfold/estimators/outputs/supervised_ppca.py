@@ -527,8 +527,8 @@ default=None
         return run_fit(self, model, survey, plan, warm, resumable=resumable)
 
     def _compress_rows(self, kept: KeptRows) -> KeptRows:
-        few = compress_rows(WeightedRows(kept.X, kept.y, kept.weight))
-        return replace(kept, X=few.X, y=few.y, weight=few.weight)
+        few = compress_rows(WeightedRows(*kept.with_holes(), kept.weight))
+        return kept.replace_rows(few.X, few.y, few.weight)
 
     def _why_no_stream(self) -> str:
         if self.output_weight == "auto":
