@@ -107,7 +107,7 @@ def test_the_losses_are_those_of_hand_made_folds() -> None:
     ).fit(X, labels, sample_weight=weight)
     known = labels != None  # noqa: E711
     classes = np.full(120, -1)
-    names, classes[known] = np.unique(labels[known].astype(str), return_inverse=True)
+    _, classes[known] = np.unique(labels[known].astype(str), return_inverse=True)
     total = size = 0.0
     held = []
     for train, test in folds(X, 4, search_seed(5), classes):

@@ -52,11 +52,15 @@ def test_slopes_are_those_of_finite_differences(name: str) -> None:
         low, high = (likelihood.log_density(y, SCORES + e, shape) for e in (-h, h))
         np.testing.assert_allclose(slopes.score, (high - low) / (2 * h), rtol=1e-6, atol=1e-8)
         low, high = (likelihood.slopes(y, SCORES + e, shape).score for e in (-h, h))
-        np.testing.assert_allclose(slopes.score_curvature, (low - high) / (2 * h), rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(
+            slopes.score_curvature, (low - high) / (2 * h), rtol=1e-6, atol=1e-8
+        )
         for j in range(likelihood.n_shape):
             step = h * np.eye(len(shape))[j]
             low, high = (likelihood.log_density(y, SCORES, shape + e) for e in (-step, step))
-            np.testing.assert_allclose(slopes.shape[j], (high - low) / (2 * h), rtol=1e-5, atol=1e-7)
+            np.testing.assert_allclose(
+                slopes.shape[j], (high - low) / (2 * h), rtol=1e-5, atol=1e-7
+            )
             if name == "ordered":
                 below, above = (likelihood.slopes(y, SCORES, shape + e) for e in (-step, step))
                 np.testing.assert_allclose(
@@ -70,8 +74,12 @@ def test_slopes_are_those_of_finite_differences(name: str) -> None:
     np.testing.assert_allclose(likelihood.from_coordinates(vector), shape)
     for j in range(len(vector)):
         step = h * np.eye(len(vector))[j]
-        change = likelihood.from_coordinates(vector + step) - likelihood.from_coordinates(vector - step)
-        np.testing.assert_allclose(likelihood.jacobian(shape)[:, j], change / (2 * h), rtol=1e-6, atol=1e-9)
+        change = likelihood.from_coordinates(vector + step) - likelihood.from_coordinates(
+            vector - step
+        )
+        np.testing.assert_allclose(
+            likelihood.jacobian(shape)[:, j], change / (2 * h), rtol=1e-6, atol=1e-9
+        )
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -97,7 +105,9 @@ def test_integrals_are_those_of_quadrature(name: str, q: float, tau2: float) -> 
         assert q + tau2**0.5 * u == pytest.approx(mean, abs=2e-5)
         assert tau2 * (found.mean(found.points**2) - u**2) == pytest.approx(square, rel=1e-4)
         value = expect(likelihood, y, q, tau2, shape)
-        assert value.value == pytest.approx(integral(lambda a: at(a) * prior.pdf(a)), rel=1e-6)
+        assert value.value == pytest.approx(
+            integral(lambda a, at=at: at(a) * prior.pdf(a)), rel=1e-6
+        )
         h = 1e-4
         for k, slope in ((0, value.by_mean), (1, value.by_variance)):
             ends = [
@@ -112,7 +122,12 @@ def test_categories_sum_to_one_and_draws_have_the_moments() -> None:
     shape = np.array([0.8, 2.1])
     chances = ordered.chances(SCORES, np.full(5, 0.6), shape)
     np.testing.assert_allclose(chances.sum(axis=-1), 1.0, rtol=1e-12)
-    at = np.array([[tilt(ordered, np.array(y), q, 0.6, shape).log_probability for y in range(4)] for q in SCORES])
+    at = np.array(
+        [
+            [tilt(ordered, np.array(y), q, 0.6, shape).log_probability for y in range(4)]
+            for q in SCORES
+        ]
+    )
     np.testing.assert_allclose(np.log(chances), at, atol=1e-8)
     rng = np.random.default_rng(0)
     n = 40_000

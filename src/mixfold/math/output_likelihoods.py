@@ -178,7 +178,7 @@ class OrderedProbit:
 class Counts:
     """y = 0, 1, 2, ..: of mean exp(a) and variance exp(a) + excess exp(2 a), negative binomial.
 
-    The excess is the ``shape`` unless it is ``fixed``; zero is Poisson's law.
+    Its logarithm is the ``shape`` unless it is ``fixed``; zero is Poisson's law.
     """
 
     fixed: float | None = None
@@ -188,7 +188,7 @@ class Counts:
         return 0 if self.fixed is not None else 1
 
     def excess(self, shape: Array) -> float:
-        return float(shape[0]) if self.fixed is None else self.fixed
+        return float(np.exp(shape[0])) if self.fixed is None else self.fixed
 
     def log_density(self, y: Array, a: Array, shape: Array) -> Array:
         a = np.minimum(a, _LARGEST_SCORE)
@@ -213,25 +213,26 @@ class Counts:
             return Slopes(score, curvature, none, none, nothing)
         r = 1.0 / max(excess, _POISSON)
         by_r = digamma(y + r) - digamma(r) - np.log1p(mean / r) + (mean - y) / (mean + r)
-        own = np.broadcast_to(-(r**2) * by_r, score.shape)
+        own = np.broadcast_to(-r * by_r, score.shape)
         # mean and excess are orthogonal: the expected product of their slopes is zero
         return Slopes(score, curvature, own[None], 0 * own[None], (own**2)[None, None])
 
     def is_valid(self, shape: Array) -> bool:
-        return self.fixed is not None or bool(_POISSON < shape[0] < 1 / _POISSON)
+        return self.fixed is not None or bool(abs(shape[0]) < -_LOG_POISSON)
 
     def coordinates(self, shape: Array) -> Array:
-        return np.log(shape)
+        return shape
 
     def from_coordinates(self, vector: Array) -> Array:
-        return np.exp(vector)
+        return np.clip(vector, _LOG_POISSON, -_LOG_POISSON)
 
     def jacobian(self, shape: Array) -> Array:
-        return np.diag(shape)
+        return np.eye(len(shape))
 
 
 # an excess of variance that is none
 _POISSON = 1e-7
+_LOG_POISSON = float(np.log(_POISSON))
 
 
 def log_interval(low: Array, high: Array) -> Array:
@@ -240,13 +241,18 @@ def log_interval(low: Array, high: Array) -> Array:
     a, b = np.where(flipped, -high, low), np.where(flipped, -low, high)
     top, bottom = log_ndtr(b), log_ndtr(a)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(top + np.log1p(-np.exp(bottom - top)))
+        found = top + np.log1p(-np.exp(bottom - top))
+        # ends that no logarithm tells apart: the density there times the width
+        middle = 0.5 * (a + b)
+        thin = -0.5 * (middle**2 + LOG_2PI) + np.log(b - a)
+    return np.asarray(np.where(np.isneginf(found) & (b > a), thin, found))
 
 
 def _log_normal_ratio(x: Array, log_p: Array) -> Array:
     """phi(x) / exp(log_p), zero at infinity."""
     finite = np.where(np.isfinite(x), x, 0.0)
-    return np.where(np.isfinite(x), np.exp(-0.5 * (finite**2 + LOG_2PI) - log_p), 0.0)
+    log_ratio = np.minimum(-0.5 * (finite**2 + LOG_2PI) - log_p, _LARGEST_SCORE)
+    return np.where(np.isfinite(x), np.exp(log_ratio), 0.0)
 
 
 # ------------------------------------------------ integrals
@@ -260,8 +266,10 @@ class Expected(NamedTuple):
     by_variance: Array
 
 
-def expect(likelihood: Likelihood, y: Array, mean: Array, variance: Array, shape: Array) -> Expected:
-    """The term of a variational bound: closed where there is a formula, else a Gauss-Hermite sum."""
+def expect(
+    likelihood: Likelihood, y: Array, mean: Array, variance: Array, shape: Array
+) -> Expected:
+    """The term of a variational bound: by a formula, or else a Gauss-Hermite sum."""
     y, mean, variance = np.broadcast_arrays(*(np.asarray(v, float) for v in (y, mean, variance)))
     if isinstance(likelihood, Real):
         v = shape[0]
@@ -331,9 +339,7 @@ def _find_peak(
     return u, 1.0 + tau**2 * slopes.score_curvature
 
 
-def draw(
-    likelihood: Likelihood, a: Array, shape: Array, rng: np.random.Generator
-) -> Array:
+def draw(likelihood: Likelihood, a: Array, shape: Array, rng: np.random.Generator) -> Array:
     """One y for each score."""
     if isinstance(likelihood, Real):
         return np.asarray(a + np.sqrt(shape[0]) * rng.normal(size=a.shape))

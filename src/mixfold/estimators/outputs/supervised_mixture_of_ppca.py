@@ -12,6 +12,7 @@ from mixfold.engine.loop import Fit, Plan
 from mixfold.estimators.outputs.supervised_gaussian import (
     GaussianOutputEstimator,
     make_gaussian_model,
+    make_score_model,
 )
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import latents, predictions
@@ -289,9 +290,10 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
                 f"n_samples = {n_rows}; lower n_factors"
             )
 
-    def _joint_model(self) -> GaussianModel:
+    def _joint_model(self) -> Any:
         d = int(self.n_factors)
-        return make_gaussian_model(self, self.n_components, d, FACTOR_STARTS[self.init_params](d))
+        make = make_score_model if self._has_score else make_gaussian_model
+        return make(self, self.n_components, d, FACTOR_STARTS[self.init_params](d))
 
     def _fits(self, model: Any) -> bool:
         shape = (self.n_components, self.n_features_in_, self.n_factors)

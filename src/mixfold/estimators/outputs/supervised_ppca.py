@@ -19,6 +19,7 @@ from mixfold.estimators.outputs.output_weight import choose_output_weight
 from mixfold.estimators.outputs.supervised_gaussian import (
     GaussianOutputEstimator,
     make_gaussian_model,
+    make_score_model,
 )
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import latents
@@ -395,6 +396,14 @@ default=None
         start = self._settle_emphasis(source, outputs, given.read_weights())
 
         # the closed form, if it is asked for or quick and no row lacks entries; else steps of EM
+        if self._has_score:
+            if self.solver == "profile":
+                raise ValueError(
+                    f"solver='profile' is for Gaussian outputs, and task={self.task!r} has others; "
+                    "use solver='em'"
+                )
+            self._fit_by_em(source, first_batch, start)
+            return source
         model = self._joint_model()
         views = profile.Views(
             n_features=source.n_features,
@@ -420,7 +429,11 @@ default=None
         Where it was chosen, there is a start for EM, too.
         """
         kept = self._emphasis if self.warm_start and hasattr(self, "_params") else None
-        automatic = self.output_weight == "auto" and self._target.task == "classification"
+        automatic = (
+            self.output_weight == "auto"
+            and not self._has_score
+            and self._target.task == "classification"
+        )
         if not automatic:
             self._emphasis = None
         elif kept is None:
@@ -537,6 +550,8 @@ default=None
                 "all of them are needed. Fit a sample of the rows with 'auto', and give its "
                 "noise_variance_ as input_noise to an estimator with output_weight=1.0"
             )
+        if self._has_score:
+            return super()._why_no_stream()
         if not self._has_feature_space:
             return ""
         return (
@@ -545,8 +560,9 @@ default=None
             "and a classifier of its scores"
         )
 
-    def _joint_model(self) -> GaussianModel:
-        return make_gaussian_model(self, 1, int(self.n_components))
+    def _joint_model(self) -> Any:
+        make = make_score_model if self._has_score else make_gaussian_model
+        return make(self, 1, int(self.n_components))
 
     @property
     def _has_feature_space(self) -> bool:

@@ -149,8 +149,8 @@ default='bic'
         'n_parameters', 'bic', 'aic', 'icl', 'bound', 'held_out' (mean per row) and 'held_out_se',
         'log_loss' and 'squared_error' with '_se' (of supervised estimators, where rows were held
         out), 'lrt' and 'p_value' (against the next smaller one), 'n_iter', 'converged',
-        'degenerate', 'events', 'start' ('own' or 'split'), 'seconds', 'error', 'params', and 'delta': how much
-        worse than the best, NaN for what cannot win.
+        'degenerate', 'events', 'start' ('own' or 'split'), 'seconds', 'error', 'params', and
+        'delta': how much worse than the best, NaN for what cannot win.
     best_index_ : int
         Row of the best setting.
     best_params_ : dict

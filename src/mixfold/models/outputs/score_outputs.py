@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array, Context, Event, Stats, Update, record
-from mixfold.math.output_likelihoods import Likelihood, OrderedProbit, tilt
+from mixfold.math.output_likelihoods import Likelihood, OrderedProbit, draw, tilt
 from mixfold.models.outputs.gaussian_starts import GaussianStart
 from mixfold.models.outputs.model import SupervisedModel, SupervisedParams, SupervisedStats
 from mixfold.models.outputs.outputs import Latent, Replicate
@@ -26,6 +26,8 @@ from mixfold.models.outputs.outputs import Latent, Replicate
 _POINTS = 32
 # steps shorter than this are none
 _SHORTEST = 1e-9
+# thresholds, and logarithms of an excess, change by so much at most
+_SHAPE_STEP = 1.0
 # added to the information, as a share of its mean
 _RIDGE = 1e-10
 
@@ -171,9 +173,7 @@ class ScoreOutputs:
             cross[:, d, j] = with_shape[0].sum(axis=0)
         shape_slope = (weight * slopes.shape).sum(axis=(1, 2, 3))
         shape_information = (weight * slopes.shape_curvature).sum(axis=(2, 3, 4))
-        return ScoreSums(
-            slope, information, cross, shape_slope, shape_information, r.sum(axis=0)
-        )
+        return ScoreSums(slope, information, cross, shape_slope, shape_information, r.sum(axis=0))
 
     # ------------------------------------------------ M step
 
@@ -184,12 +184,11 @@ class ScoreOutputs:
         """A part of a Newton step; shorter where there is no such shape."""
         change = np.linalg.solve(self._information(sums), self._slope(sums))
         v, m, shape = self._split(change, params)
+        shape = np.clip(shape, -_SHAPE_STEP, _SHAPE_STEP)
         while length > _SHORTEST:
             fresh = params.shape + length * shape
             if self.likelihood.is_valid(fresh):
-                return ScoreParams(
-                    params.loadings + length * v, params.means + length * m, fresh
-                )
+                return ScoreParams(params.loadings + length * v, params.means + length * m, fresh)
             length *= 0.5
         return params
 
@@ -262,6 +261,8 @@ class ScoreModel(SupervisedModel):
     def update(
         self, params: SupervisedParams, stats: SupervisedStats, context: Context
     ) -> Update[SupervisedParams]:
+        if context.length == 0:  # only rounding takes back the shortest of steps
+            return Update(params)
         components, touched = self.family.estimate(stats.components, params.components)
         length = min(context.length, 1.0)
         outputs = self.outputs.step(stats.outputs, params.outputs, length)
@@ -277,12 +278,23 @@ class ScoreModel(SupervisedModel):
 class ScoreStart(GaussianStart):
     """As for Gaussian outputs, with scores that begin as the known y are on average."""
 
-    shape: Array = np.zeros(0)  # noqa: RUF009 (it is never changed)
+    shape: tuple[float, ...] = ()
 
     def _outputs(self, model: Any) -> Any:
         means = np.broadcast_to(self.means, (model.n_components, 1)).copy()
         loadings = np.zeros((model.n_components, 1, model.family.size))
         return ScoreParams(loadings, means, np.array(self.shape, dtype=float))
+
+
+def draw_outputs(
+    model: ScoreModel, reading: Any, latent: Latent, resp: Array, rng: np.random.Generator
+) -> Array:
+    """One y (n,) for each row."""
+    q, tau2, _ = model.outputs.scores(latent, reading.outputs)
+    bounds = np.cumsum(resp, axis=1)[:, :-1]
+    rows, k = np.arange(len(resp)), (rng.random(len(resp))[:, None] > bounds).sum(axis=1)
+    a = q[rows, k] + np.sqrt(tau2[rows, k]) * rng.normal(size=len(resp))
+    return draw(model.outputs.likelihood, a, reading.outputs.shape, rng)
 
 
 def start_of_categories(frequencies: Array) -> tuple[Array, Array]:
@@ -295,9 +307,10 @@ def start_of_categories(frequencies: Array) -> tuple[Array, Array]:
 
 
 def start_of_counts(mean: float, variance: float) -> tuple[Array, Array]:
-    """Mean (1,) of the score, and the excess, by moments."""
+    """Mean (1,) of the score, and the logarithm of the excess, by moments."""
     rate = max(mean, 1e-3)
-    return np.array([np.log(rate)]), np.array([np.clip((variance - rate) / rate**2, 0.05, 10.0)])
+    excess = np.clip((variance - rate) / rate**2, 0.05, 10.0)
+    return np.array([np.log(rate)]), np.array([np.log(excess)])
 
 
 # ------------------------------------------------ prediction
