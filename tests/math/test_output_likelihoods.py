@@ -16,7 +16,7 @@ CASES: dict[str, tuple[Any, np.ndarray, list[float]]] = {
     "probit": (OrderedProbit(2), np.zeros(0), [0, 1]),
     "ordered": (OrderedProbit(4), np.array([0.8, 2.1]), [0, 1, 2, 3]),
     "Poisson": (Counts(0.0), np.zeros(0), [0, 3, 40]),
-    "counts": (Counts(), np.array([0.3]), [0, 2, 25]),
+    "counts": (Counts(), np.log([0.3]), [0, 2, 25]),
     "fixed": (Counts(1.5), np.zeros(0), [0, 7]),
 }
 SCORES = np.array([-2.3, -0.4, 0.0, 0.9, 2.2])
@@ -134,7 +134,7 @@ def test_categories_sum_to_one_and_draws_have_the_moments() -> None:
     drawn = draw(ordered, np.full(n, 0.5), shape, rng)
     share = np.exp([law("ordered", y, 0.5) for y in range(4)])
     np.testing.assert_allclose(np.bincount(drawn.astype(int)) / n, share, atol=6 * 0.5 / n**0.5)
-    counts = draw(Counts(), np.full(n, 1.2), np.array([0.3]), rng)
+    counts = draw(Counts(), np.full(n, 1.2), np.log([0.3]), rng)
     mean, variance = np.exp(1.2), np.exp(1.2) + 0.3 * np.exp(2.4)
     assert counts.mean() == pytest.approx(mean, abs=6 * (variance / n) ** 0.5)
     assert counts.var() == pytest.approx(variance, rel=0.1)

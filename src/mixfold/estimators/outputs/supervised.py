@@ -282,7 +282,7 @@ class SupervisedEstimator(LatentEstimator):
 
     def _log_known_outputs(self, X: Any, y: Any, encoded: Array) -> Array:
         """The same of outputs as ``Target.encode`` gives them: here of classes."""
-        logs = np.asarray(self.predict_log_proba(X), float)  # type: ignore[attr-defined]
+        logs = np.asarray(self.predict_log_proba(X), float)
         found = logs[np.arange(len(logs)), np.maximum(encoded, 0)]
         return np.where(encoded >= 0, found, np.nan)
 

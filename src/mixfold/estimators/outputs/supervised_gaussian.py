@@ -328,7 +328,7 @@ class GaussianOutputEstimator(SupervisedEstimator):
         """ln P(class | row) (n, C)."""
         if self._has_score:
             found = np.concatenate(self._ask_score(X, score_outputs.chances, y))
-            return np.log(np.maximum(found, np.finfo(float).tiny))
+            return np.asarray(np.log(np.maximum(found, np.finfo(float).tiny)))
         coding, params = self._coding, self._canonical_joint()
         # outputs are codes: each is as frequent as its class, not as a normal has it
         # (a class that a stream has not shown yet has no rows)

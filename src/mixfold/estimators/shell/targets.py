@@ -574,7 +574,10 @@ def _take_column(
 
 # ------------------------------------------------------------------ class numbers
 
-_MARK_AS_UNKNOWN = "; a row of another class is marked by None, NaN or, among integers, -1"
+_MARK_AS_UNKNOWN = (
+    "; a row of another class is marked by None, NaN or, among integers, -1 (the first call of "
+    "partial_fit takes all that may come, classes=...)"
+)
 
 
 def encode_classes(

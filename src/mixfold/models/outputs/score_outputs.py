@@ -208,7 +208,7 @@ class ScoreOutputs:
         out[K * size :, K * size :] = sums.shape_information
         diagonal = np.diagonal(out)
         least = max(float(diagonal.mean()) * _RIDGE, np.finfo(float).tiny)
-        return out + np.diag(np.where(diagonal > 0, least, 1.0))
+        return np.asarray(out + np.diag(np.where(diagonal > 0, least, 1.0)))
 
     def _split(self, vector: Array, params: ScoreParams) -> tuple[Array, Array, Array]:
         """Loadings, means and shape of a vector of slopes."""
