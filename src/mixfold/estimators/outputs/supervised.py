@@ -128,7 +128,11 @@ class SupervisedEstimator(LatentEstimator):
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Learn from one more batch (stepwise EM); the first one makes the start.
+        """Learn from one more batch; the first one makes the start.
+
+        Each batch is a step of EM by the sums of all batches. While the rows are few, up to about
+        a million numbers, they are kept, also in a file, and looked at again as they grow;
+        afterwards earlier batches are slowly forgotten.
 
         Parameters
         ----------

@@ -58,7 +58,8 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
         Number of components K.
     n_factors : int, default=1
         Number of factors d of each.
-    task : {'auto', 'classification', 'multilabel', 'regression'}, default='auto'
+    task : {'auto', 'classification', 'multilabel', 'regression', 'ordered', 'count'}, \
+default='auto'
         What y is; as in :class:`SupervisedPPCA`.
     output_noise : {'shared', 'each'} or float, default='shared'
         One noise variance for all outputs or one for each, learned; or its value, which is kept

@@ -120,14 +120,18 @@ default=None
         Rows, drawn at random, in whose span the features of all rows are looked at (Nystroem's
         method): needed for more than 4000 rows; without a kernel of no use. None: all of them,
         which leaves nothing out.
-    task : {'auto', 'classification', 'multilabel', 'regression'}, default='auto'
+    task : {'auto', 'classification', 'multilabel', 'regression', 'ordered', 'count'}, \
+default='auto'
         What y is. 'auto' decides as scikit-learn's ``type_of_target`` on the known entries: text,
         and whole numbers in one column, are classes; columns of 0 and 1 are labels; all else is
-        regression. scikit-learn takes the estimator for a classifier or a regressor if the task is
-        named.
+        regression. 'ordered': categories named by numbers, of which a score of the factors exceeds
+        thresholds; 'count': whole numbers, the logarithm of whose mean is such a score; both in
+        one column. scikit-learn takes the estimator for a classifier or a regressor if the task
+        is named.
     output_noise : {'shared', 'each'} or float, default='shared'
         One noise variance for all outputs or one for each, learned; or its value, which is kept
-        (in standardised units if outputs are standardised).
+        (in standardised units if outputs are standardised). Of counts: the excess by which their
+        variance, mean + excess mean^2, is above that of Poisson's law.
     input_noise : float, default=None
         The noise variance of the columns, if it is not to be learned.
     output_weight : float or 'auto', default=1.0
@@ -197,6 +201,9 @@ default=None
         Of numbers and labels in their units; of classes as they are coded.
     output_mean_ : ndarray of shape (n_outputs,)
     output_noise_variance_ : ndarray of shape (n_outputs,)
+        Of counts the excess, of ordered categories 1.
+    thresholds_ : ndarray of shape (n_classes - 1,)
+        Of ordered categories: of the score, the first is 0.
     output_weight_ : float
         What ``output_weight`` is, or was chosen to be. With 'auto', ``noise_variance_`` is that
         many times the noise of PPCA of all rows; where it is 1 the noise is learned.
