@@ -21,6 +21,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as TheirMixture
 from sklearn.model_selection import GridSearchCV
@@ -524,6 +525,27 @@ OUTPUTS = [
         lambda: m.SupervisedPPCA(1, solver="profile").fit(X, np.where(T > 5, np.nan, T)),
         lambda: m.SupervisedPPCA(1, solver="em", random_state=0).fit(
             X, np.where(T > 5, np.nan, T))),
+    row("are not those of the first call of partial_fit",
+        lambda: m.SupervisedPPCA(1).partial_fit(X, Y).partial_fit(X, Y, classes=[0, 2]),
+        lambda: m.SupervisedPPCA(1).partial_fit(X, Y).partial_fit(X, Y),
+        lambda: clone(m.SupervisedPPCA(1).partial_fit(X, Y)).partial_fit(X, Y, classes=[0, 1, 2])),
+    row(", whose outputs count once; got ",
+        fit("SupervisedPPCA", 1, task="ordered", output_weight=2.0, y=Y),
+        fit("SupervisedPPCA", 1, task="classification", output_weight=2.0, output_noise=0.1, y=Y),
+        fit("SupervisedPPCA", 1, task="regression", output_weight=2.0, output_noise=0.1, y=T)),
+    row("needs y of whole numbers >= 0", fit("SupervisedPPCA", 1, task="count", y=T[:, 0]),
+        fit("SupervisedPPCA", 1, task="regression", output_noise=0.1, y=T[:, 0])),
+    row("test compares mixtures of X alone",
+        lambda: m.MixtureSearch(m.SupervisedPPCA(), n_components=[1, 2], test=9).fit(X, Y),
+        lambda: m.MixtureSearch(
+            m.SupervisedPPCA(), n_components=[1, 2], test=None, criterion="log-loss", cv=2,
+            random_state=0).fit(X, Y)),
+    row("compares predictions of y, which ",
+        lambda: m.MixtureSearch(m.GaussianMixture(), n_components=1, criterion="log-loss").fit(X),
+        lambda: m.MixtureSearch(
+            m.GaussianMixture(), n_components=1, criterion="held-out", random_state=0).fit(X),
+        lambda: m.MixtureSearch(
+            m.SupervisedPPCA(), n_components=1, criterion="log-loss", random_state=0).fit(X, Y)),
     row("use solver='auto' or ", fit("SupervisedPPCA", 1, solver="profile", rows=HOLED, y=T),
         fit("SupervisedPPCA", 1, solver="auto", rows=HOLED, y=T, random_state=0),
         fit("SupervisedPPCA", 1, solver="em", rows=HOLED, y=T, random_state=0)),

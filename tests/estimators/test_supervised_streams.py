@@ -215,6 +215,82 @@ def test_the_frequencies_of_classes_are_those_of_the_stream() -> None:
     np.testing.assert_allclose(stream._coding.prior, np.bincount(y[:600]) / 600)
 
 
+@pytest.mark.parametrize("kind", ["classes", "all numbers", "numbers"])
+@pytest.mark.parametrize("lacks", [False, True])
+def test_one_factor_model_streams_to_the_fit_of_all_rows(kind: str, lacks: bool) -> None:
+    """All rows are kept, complete ones as their moments: one pass ends at the same maximum."""
+    X, y = table(kind, 1500)
+    if lacks:
+        X[1200:][np.random.default_rng(5).random((300, 6)) < 0.1] = np.nan
+    # one noise for each output does not depend on their units, which the first batch settles
+    noise = {"output_noise": "each"}
+    whole = SupervisedPPCA(2, solver="em", tol=1e-7, random_state=0, **noise).fit(X, y)
+    stream = SupervisedPPCA(2, tol=1e-7, random_state=0, **noise)
+    for start in range(0, len(X), 100):
+        stream.partial_fit(X[start : start + 100], y[start : start + 100])
+    # (looked at last when they were an eighth fewer)
+    assert density(stream, X, y) == pytest.approx(density(whole, X, y), abs=1e-3)
+    assert stream.score(X, y) == pytest.approx(whole.score(X, y), abs=0.01)
+    if kind == "classes" and not lacks:
+        assert len(stream._kept.X) <= 2 * (7 + 6) + 100  # of labelled rows and of others
+
+
+@pytest.mark.parametrize("name", ["SupervisedMixtureOfPPCA", "MixtureOfFactorModels"])
+def test_five_passes_end_at_a_maximum_of_all_rows(name: str) -> None:
+    """A fit that begins where the stream ended gains less than 1e-3 for each row."""
+    make, kind = MODELS[name]
+    X, y = table(kind, 600, groups=2)
+    stream, rng = make(random_state=0), np.random.default_rng(0)
+    for _ in range(5):
+        order = rng.permutation(len(X))
+        for start in range(0, len(X), 100):
+            rows = order[start : start + 100]
+            stream.partial_fit(X[rows], y[rows])
+    assert len(stream._kept.X) == len(X)
+    np.testing.assert_array_equal(stream._kept.weight, 5.0)
+    before = density(stream, X, y)
+    assert before > density(make(random_state=0).fit(X, y), X, y) - 1e-3
+    stream.set_params(warm_start=True).fit(X, y)
+    assert density(stream, X, y) < before + 1e-3
+
+
+@pytest.mark.parametrize("name", ["SupervisedMixtureOfPPCA", "MixtureOfFactorModels"])
+def test_a_stream_of_many_rows_goes_on_by_steps(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Rows that are too many are forgotten, the sums over them are not; a file holds none."""
+    monkeypatch.setattr("mixfold.engine.kept_rows.MOST_NUMBERS", 5000)
+    make, kind = MODELS[name]
+    X, y = table(kind, 2000, groups=2)
+    stream, near = make(random_state=0), 0.0
+    for start in range(0, len(X), 100):
+        stream.partial_fit(X[start : start + 100], y[start : start + 100])
+        if start == 500:
+            near = density(stream, X, y)
+            assert stream._kept is not None
+    assert stream._kept is None and stream._schedule.weight == 2000
+    assert density(stream, X, y) > near - 0.01
+    stream.save(tmp_path / "stream.mixfold")
+    assert (tmp_path / "stream.mixfold").stat().st_size < 8 * X.size
+    mixfold.load(tmp_path / "stream.mixfold").partial_fit(X[:50], y[:50])
+
+
+def test_a_batch_that_is_refused_leaves_the_stream_as_it_was() -> None:
+    X, y = table("classes")
+    for name in ("SupervisedPPCA, classes", "MixtureOfFactorModels"):
+        stream = MODELS[name][0](random_state=0).partial_fit(X[:200], y[:200])
+        before = stream.score_samples(X, y)
+        bad = y[200:300].copy()
+        bad[7] = 4
+        with pytest.raises(ValueError, match=r"4 is no known class.*first call.*classes="):
+            stream.partial_fit(X[200:300], bad)
+        with pytest.raises(ValueError, match=r"classes=\[0, 1, 4\] are not those of the first"):
+            stream.partial_fit(X[200:300], y[200:300], classes=[0, 1, 4])
+        np.testing.assert_array_equal(stream.score_samples(X, y), before)
+        stream.partial_fit(X[200:300], y[200:300], classes=[1, 0])
+        assert stream.n_iter_ == 2
+
+
 def test_y_may_be_a_column_of_each_batch() -> None:
     X, y = table("classes")
     rows = pd.DataFrame(X, columns=list("abcdef")).assign(kind=np.where(y < 0, None, y))

@@ -36,7 +36,7 @@ def _table(search: Any) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from mixfold.estimators.search.results import CRITERIA
+    from mixfold.estimators.search.results import CRITERIA, HELD_OUT
 
     results, (column, _) = search.results_, CRITERIA[search.criterion]
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
@@ -47,8 +47,9 @@ def _table(search: Any) -> Any:
     order = _order(search)
     for i in order[:_ROWS_SHOWN]:
         value = _number(results[column][i])
-        if search.criterion == "held-out" and value:
-            value = f"{_number(results[column][i], 4)} ± {_number(results['held_out_se'][i], 2)}"
+        if search.criterion in HELD_OUT and value:
+            error = _number(results[f"{column}_se"][i], 2)
+            value = f"{_number(results[column][i], 4)} ± {error}"
         cells = [_number(results[name][i]) for name in ("log_likelihood", "n_parameters")]
         mark = "* " if i == search.best_index_ else "  "
         label, size = Text(mark + results["label"][i]), str(results["n_components"][i])

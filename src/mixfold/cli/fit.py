@@ -108,7 +108,7 @@ def fit(
     _check_factors(model, entry, factors)
     check_layers(model, entry, components, layers)
     check_family(model, entry, family)
-    _check_target(model, entry, target)
+    check_target(model, entry, target)
     check_words(file, {model: entry})
     short = {
         "--components": (entry.size, components),
@@ -156,7 +156,8 @@ def _check_factors(model: str, entry: Entry, factors: int | None) -> None:
         )
 
 
-def _check_target(model: str, entry: Entry, target: str | None) -> None:
+def check_target(model: str, entry: Entry, target: str | None) -> None:
+    """A usage error for a target without need, or none where there has to be one."""
     if target is not None and not entry.target:
         able = ", ".join(name for name, other in MODELS.items() if other.target)
         raise typer.BadParameter(

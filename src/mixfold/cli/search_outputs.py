@@ -39,32 +39,39 @@ class SearchOutputs:
             if path is not None:
                 _check(option, path, suffixes, self.file)
 
-    def write(self, search: Any, X: Any, weight: Any, quiet: bool) -> None:
+    def write(self, search: Any, X: Any, weight: Any, quiet: bool, y: Any = None) -> None:
         """Everything that is wanted, of a search of rows ``X`` with weights."""
         from mixfold.cli.choice import draw_search, write_table
 
-        self.write_by(search, draw_search, write_table, X, weight, quiet)
+        self.write_by(search, draw_search, write_table, X, weight, quiet, y)
 
     def write_by(
-        self, search: Any, draw: Writer, tabulate: Writer, X: Any, weight: Any, quiet: bool
+        self,
+        search: Any,
+        draw: Writer,
+        tabulate: Writer,
+        X: Any,
+        weight: Any,
+        quiet: bool,
+        y: Any = None,
     ) -> None:
         """The same with the functions that draw the picture and write the table."""
         for path, write in (
             (self.out, search.save),
             (self.plot, partial(draw, search)),
             (self.table, partial(tabulate, search)),
-            (self.page, partial(self._report, search, X, weight)),
+            (self.page, partial(self._report, search, X, weight, y)),
         ):
             if path is not None:
                 write(path)
                 if not quiet:
                     typer.echo(f"wrote {path}")
 
-    def _report(self, search: Any, X: Any, weight: Any, path: Path) -> None:
+    def _report(self, search: Any, X: Any, weight: Any, y: Any, path: Path) -> None:
         """A page with the comparison, which a file of the best model does not have."""
         from mixfold.report import write_report
 
-        write_report(search, X, path=path, sample_weight=weight, origin={"data": self.file.name})
+        write_report(search, X, y, path=path, sample_weight=weight, origin={"data": self.file.name})
 
 
 def _check(option: str, path: Path, suffixes: tuple[str, ...], data: Path) -> None:

@@ -35,6 +35,8 @@ class Criterion(StrEnum):
     icl = "icl"
     held_out = "held-out"
     bound = "bound"
+    log_loss = "log-loss"
+    squared_error = "squared-error"
 
 
 def select(
@@ -79,7 +81,8 @@ def select(
             "--criterion",
             "-c",
             help="What decides: bic, aic, icl (groups that are apart), held-out (rows the fit "
-            "has not seen; reads the table into memory) or bound (variational fits).",
+            "has not seen; reads the table into memory), bound (variational fits), or, with "
+            "--target, log-loss or squared-error of what is predicted (in memory, too).",
         ),
     ] = Criterion.bic,
     folds: Annotated[
@@ -122,6 +125,15 @@ def select(
     ] = None,
     columns: ColumnsOption = None,
     weights: WeightsOption = None,
+    target: Annotated[
+        str | None,
+        typer.Option(
+            "--target",
+            metavar="COLUMN",
+            help="The column to be predicted, of models that do so; empty or -1 where it is "
+            "unknown.",
+        ),
+    ] = None,
     n_effective: Annotated[
         float | None,
         typer.Option(
@@ -147,10 +159,14 @@ def select(
     covariance_type=full,diag --out best.mixfold --report report.html[/bold]
     """
     from mixfold import MixtureSearch
+    from mixfold.cli.fit import check_target
     from mixfold.estimators.search.candidates import DEFAULT_GRID
+    from mixfold.estimators.search.results import HELD_OUT
 
     entries = find_models(model or ["gaussian-mixture"])
     check_words(file, entries)
+    for name, entry in entries.items():
+        check_target(name, entry, target)
     outputs = SearchOutputs(file, out, plot, table, report)
     outputs.check()
     chosen = values_to_try(entries, settings or [], factors, family_parameter(family))
@@ -169,24 +185,24 @@ def select(
         n_jobs=jobs,
         verbose=0 if quiet else 1,
     )
-    source = open_columns(file, split_columns(columns), weights)
+    source = open_columns(file, split_columns(columns), weights, target)
     for estimator in estimators.values():
         check_width(source.n_features, estimator, chosen)
-    held = folds is not None or criterion is Criterion.held_out
-    X, weight = _in_memory(source) if held else (source, None)
+    held = folds is not None or criterion.value in HELD_OUT
+    X, weight, y = _in_memory(source) if held else (source, None, None)
     with cluster_for(estimators.values()):
-        search.fit(X, sample_weight=weight)
+        search.fit(X, y, sample_weight=weight)
     use_threads(search.best_estimator_)
     _keep_words(search.best_estimator_, source)
     if not quiet:
         from mixfold.cli.choice import print_search
 
         print_search(search)
-    outputs.write(search, X, weight, quiet)
+    outputs.write(search, X, weight, quiet, y)
 
 
-def _in_memory(source: Source) -> tuple[Any, Any]:
-    """The rows as one table, which can be divided, and their weights."""
+def _in_memory(source: Source) -> tuple[Any, Any, Any]:
+    """The rows as one table, which can be divided, their weights and outputs."""
     import numpy as np
     import pyarrow as pa
     from scipy import sparse
@@ -196,11 +212,13 @@ def _in_memory(source: Source) -> tuple[Any, Any]:
         raise ValueError("The input has no rows; there is nothing to do.")
     weighed = any(block.weight is not None for block in blocks)
     weight = np.concatenate([block.weights() for block in blocks]) if weighed else None
+    beside = [block.y for block in blocks if block.y is not None]
+    y = np.concatenate(beside) if beside else None
     if sparse.issparse(blocks[0].X):
-        return sparse.vstack([block.X for block in blocks], format="csr"), weight
+        return sparse.vstack([block.X for block in blocks], format="csr"), weight, y
     X = np.concatenate([block.X for block in blocks])
     names = source.feature_names
-    return X if names is None else pa.table(dict(zip(names, X.T, strict=True))), weight
+    return X if names is None else pa.table(dict(zip(names, X.T, strict=True))), weight, y
 
 
 def _keep_words(model: Any, source: Source) -> None:

@@ -63,6 +63,8 @@ _NAMES = {
     "icl": "ICL",
     "held-out": "held-out log-density per row",
     "bound": "bound on the log evidence",
+    "log-loss": "held-out log loss per row",
+    "squared-error": "held-out squared error",
 }
 
 
@@ -75,7 +77,7 @@ def plot_search(ax: Axes, search: Any, *, criterion: str | None = None) -> tuple
         Where to draw.
     search : MixtureSearch
         A fitted one.
-    criterion : {'bic', 'aic', 'icl', 'held-out', 'bound'}, optional
+    criterion : {'bic', 'aic', 'icl', 'held-out', 'bound', 'log-loss', 'squared-error'}, optional
         What to draw; that of the search by default.
 
     Returns
@@ -103,14 +105,14 @@ def plot_search(ax: Axes, search: Any, *, criterion: str | None = None) -> tuple
     ('GaussianMixture', 2)
     >>> plt.close(figure)
     """
-    from mixfold.estimators.search.results import CRITERIA
+    from mixfold.estimators.search.results import CRITERIA, HELD_OUT
 
     wanted = search.criterion if criterion is None else criterion
     if wanted not in _NAMES:
         raise ValueError(f"criterion must be one of {', '.join(_NAMES)}; got {criterion!r}.")
     name, (column, sign) = _NAMES[wanted], CRITERIA[wanted]
     table = search.results_
-    values = np.asarray(table[column], dtype=float)
+    values = np.asarray(table.get(column, np.full(len(table["label"]), np.nan)), dtype=float)
     if not np.isfinite(values).any():
         raise ValueError(
             f"The search has no {name}: the column {column!r} of results_ is empty. Draw another "
@@ -120,7 +122,7 @@ def plot_search(ax: Axes, search: Any, *, criterion: str | None = None) -> tuple
     best = search.best_index_
     if wanted != search.criterion:
         best = int(np.argmin(np.where(kept, sign * values, np.inf)))
-    errors = table["held_out_se"] if wanted == "held-out" else np.full(len(values), np.nan)
+    errors = table[f"{column}_se"] if wanted in HELD_OUT else np.full(len(values), np.nan)
     labels = list(dict.fromkeys(table["label"]))
     colors = {}
     for label in labels:

@@ -21,6 +21,8 @@ from mixfold.estimators.shell.base import restore_on_error
 from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
+    Survey,
+    WarmStart,
     acceleration_named,
     check_enough_rows,
     publish_convergence,
@@ -303,21 +305,9 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         survey = survey_rows(self, source, self.n_components)
         self._holes = survey.has_missing
         self._check_sizes(survey.pilot.total_rows)
+        max_iter = min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter
         model: Any = self._joint_model()
-        # one component has one start, unless that is drawn
-        one = self.n_components == 1 and self.init_params != "thesis"
-        accelerated = self.label_solver != "gradient"
-        plan = Plan(
-            # gains of labels that count more than once count as often
-            tol=self._tolerance * max(1.0, float(self.tradeoff)),
-            max_iter=min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter,
-            n_init=1 if one else self.n_init,
-            n_candidates=1 if one else self._start().n_candidates,
-            acceleration=acceleration_named(self.acceleration) if accelerated else None,
-            time_budget=self.time_budget,
-            seed=survey.seed,
-        )
-        result = run_fit(self, model, survey, plan, self._warm_start(model, survey))
+        result = self._run(model, survey, max_iter, self._warm_start(model, survey))
 
         result = replace(result, params=without_stage(result.params))
         total = self._training_likelihood(model, result)
@@ -330,6 +320,30 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         if not first_batch:  # a first batch need not converge: others follow
             warn_about_fit(result, self.max_iter)
         return source
+
+    def _run(
+        self,
+        model: LabelledModel,
+        survey: Survey,
+        max_iter: int,
+        warm: WarmStart,
+        *,
+        resumable: bool = True,
+    ) -> Fit:
+        # one component has one start, unless that is drawn
+        one = self.n_components == 1 and self.init_params != "thesis"
+        accelerated = self.label_solver != "gradient"
+        plan = Plan(
+            # gains of labels that count more than once count as often
+            tol=self._tolerance * max(1.0, float(self.tradeoff)),
+            max_iter=max_iter,
+            n_init=1 if one else self.n_init,
+            n_candidates=1 if one else self._start().n_candidates,
+            acceleration=acceleration_named(self.acceleration) if accelerated else None,
+            time_budget=self.time_budget,
+            seed=survey.seed,
+        )
+        return run_fit(self, model, survey, plan, warm, resumable=resumable)
 
     def _why_no_stream(self) -> str:
         if self.tradeoff <= 1 and self.label_solver == "em":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,10 +12,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Source
-from mixfold.engine.loop import Fit
-from mixfold.engine.schedules import Stepwise
+from mixfold.engine.kept_rows import KeptRows, keep_rows
+from mixfold.engine.loop import Fit, pilot_size
+from mixfold.engine.pilot import draw_pilot
+from mixfold.engine.random import RowKeys
+from mixfold.engine.schedules import Accumulated, Stepwise
 from mixfold.engine.sources.targets import OutputSource
-from mixfold.estimators.shell.fitting import learn_one_batch
+from mixfold.estimators.shell.base import restore_on_error
+from mixfold.estimators.shell.fitting import Survey, WarmStart, learn_one_batch
 from mixfold.estimators.shell.latents import LatentEstimator
 from mixfold.estimators.shell.targets import (
     GivenTarget,
@@ -32,7 +37,14 @@ from mixfold.models.outputs.model import SupervisedModel, SupervisedParams, Supe
 STORED = (
     "_params", "_holes", "_target", "_total", "_labelled", "converged_", "stop_reason_", "n_iter_",
     "n_passes_", "lower_bound_", "lower_bounds_", "events_", "_dtype", "_stream", "_schedule",
+    "_kept",
 )  # fmt: skip
+
+
+# steps by all rows that are kept, whenever they have grown enough
+_LOOK_STEPS = 30
+# of stepwise EM after the rows have become too many to be kept: near a maximum, little is forgotten
+_LATE_DECAY = 0.9
 
 
 def _has_likelihood(estimator: Any) -> bool:
@@ -53,6 +65,14 @@ def _can_stream(estimator: Any) -> bool:
     raise AttributeError(f"{type(estimator).__name__} has no partial_fit with {reason}")
 
 
+def _forgetting(schedule: Accumulated) -> Stepwise:
+    """Stepwise EM that goes on from sums over all rows so far."""
+    if schedule.stats is None:
+        return Stepwise()
+    mean = schedule.stats.scale(1.0 / schedule.weight)
+    return Stepwise(mean, schedule.n_batches, decay=_LATE_DECAY, weight=schedule.weight)
+
+
 class SupervisedEstimator(LatentEstimator):
     """Base of MixtureOfFactorModels, SupervisedPPCA and SupervisedMixtureOfPPCA.
 
@@ -70,6 +90,8 @@ class SupervisedEstimator(LatentEstimator):
     _labelled: float
     _holes: bool = False
     _params: SupervisedParams
+    # the rows of a stream, while they are few
+    _kept: KeptRows | None = None
 
     @abstractmethod
     def _joint_model(self) -> SupervisedModel:
@@ -106,7 +128,11 @@ class SupervisedEstimator(LatentEstimator):
     def partial_fit(
         self, X: Any, y: Any = None, classes: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Learn from one more batch (stepwise EM); the first one makes the start.
+        """Learn from one more batch; the first one makes the start.
+
+        Each batch is a step of EM by the sums of all batches. While the rows are few, up to about
+        a million numbers, they are kept, also in a file, and looked at again as they grow;
+        afterwards earlier batches are slowly forgotten.
 
         Parameters
         ----------
@@ -126,21 +152,85 @@ class SupervisedEstimator(LatentEstimator):
         """
         self._check_parameters()
         given = find_target(X, y, sample_weight)
+        with restore_on_error(self):
+            self._learn_batch(given, classes)
+        return self
+
+    def _learn_batch(self, given: GivenTarget, classes: Any) -> None:
         first = not hasattr(self, "_schedule")
         if first:
             source = self._fit_rows(given, classes, first_batch=True)
         else:
             names = "n_components, n_factors or what y is coded by"
             self._check_same_stream(self._model(self._n_columns), names)
+            self._check_same_classes(classes)
             outputs = None if given.y is None else self._learn_batch_target(given)
             source = given.open(self, outputs, reset=False)
-        model = self._joint_model().for_stream()
-        schedule = Stepwise() if first else self._schedule
+        earlier = None if first else getattr(self, "_kept", None)
+        kept = None
+        if first or earlier is not None:
+            unknown = self._joint_model().outputs.unknown
+            kept = keep_rows(earlier, source, unknown, self._compress_rows)
+        schedule: Any = Accumulated() if first else self._schedule
+        if kept is None and isinstance(schedule, Accumulated):
+            schedule = _forgetting(schedule)
         # a prior of the parameters counts once, against the weight of all rows so far
+        model = self._joint_model().for_stream()
         learned = learn_one_batch(self, model, source, schedule, total_weight=None)
-        if learned is not None:
-            self._publish_batch(learned)
-        return self
+        self._kept = kept
+        if learned is None:
+            return
+        if kept is not None and kept.wants_look:
+            self._look_again(kept)
+        self._publish_batch(learned)
+
+    def _check_same_classes(self, classes: Any) -> None:
+        """Refuse classes that are not those of the first call."""
+        if classes is None:
+            return
+        known = self._target.classes
+        if self._target.task != "classification" or not np.array_equal(np.unique(classes), known):
+            raise ValueError(
+                f"classes={list(classes)!r} are not those of the first call of partial_fit, "
+                f"{known.tolist()}; leave classes out, or clone the estimator to begin a new stream"
+            )
+
+    def _compress_rows(self, kept: KeptRows) -> KeptRows:
+        """Fewer rows that say the same to the model, where there are such."""
+        return kept
+
+    def _look_again(self, kept: KeptRows) -> None:
+        """Climb from where the stream is by all rows that are kept, and perhaps from a start."""
+        source, model = kept.source(), self._joint_model()
+        executor, seed = self._executor(source), self._stream[0]
+        pilot = draw_pilot(source, executor, pilot_size(source, model.n_components), seed)
+        survey = Survey(source, executor, seed, pilot)
+        self._holes = survey.has_missing
+        model = self._joint_model()
+        here = WarmStart(model.change_frame(self._params, pilot))
+        found = self._run(model, survey, min(self.max_iter, _LOOK_STEPS), here, resumable=False)
+        started = kept.wants_start and kept.n_started > 0
+        if started:
+            other = self._run(model, survey, self.max_iter, WarmStart(), resumable=False)
+            found = other if other.objective > found.objective else found
+        self._params = found.params
+        stream = model.for_stream()
+        visit = partial(stream.expect, stream.prepare(found.params), rng=RowKeys(seed, 0))
+        stats = stream.additive(executor.map_reduce(visit, source))
+        self._schedule = replace(self._schedule, stats=stats, weight=stream.row_weight(stats))
+        self._kept = kept.after_look(started or kept.n_started == 0)
+
+    @abstractmethod
+    def _run(
+        self,
+        model: Any,
+        survey: Survey,
+        max_iter: int,
+        warm: WarmStart,
+        *,
+        resumable: bool = True,
+    ) -> Fit:
+        """The climb of a fit of these rows, from a start of its own or a warm one."""
 
     @abstractmethod
     def _fit_rows(
@@ -188,6 +278,21 @@ class SupervisedEstimator(LatentEstimator):
         check_is_fitted(self)
         y = read_target(X, require_target(self, y))
         return score_predictions(self._target, y, self.predict(X), sample_weight)
+
+    def _log_predictive(self, X: Any, y: Any) -> Array:
+        """ln p(known outputs | row) of each row, (n,); NaN where none is known."""
+        encoded = self._target.encode(read_target(X, require_target(self, y)))
+        return self._log_known_outputs(X, y, encoded)
+
+    def _log_known_outputs(self, X: Any, y: Any, encoded: Array) -> Array:
+        """The same of outputs as ``Target.encode`` gives them: here of classes."""
+        logs = np.asarray(self.predict_log_proba(X), float)
+        found = logs[np.arange(len(logs)), np.maximum(encoded, 0)]
+        return np.where(encoded >= 0, found, np.nan)
+
+    def _squared_errors(self, X: Any, y: Any) -> Array | None:
+        """Of numbers, mean over the known outputs of a row (n,), NaN where none is known."""
+        return None
 
     @property
     def _is_likelihood(self) -> bool:
@@ -241,4 +346,11 @@ class SupervisedEstimator(LatentEstimator):
     def _check_state(self) -> None:
         if not isinstance(self._target, Target) or not self._fits(self._model(self._n_columns)):
             raise ValueError("parameters of another shape than the settings declare")
+        kept = self._kept
+        if kept is not None:
+            wide = self._joint_model().outputs.unknown(1)
+            if kept.X.shape[1] != self._n_columns or kept.y.shape[1:] != wide.shape[1:]:
+                raise ValueError("rows of a stream of another shape than the settings declare")
+            if not isinstance(getattr(self, "_schedule", None), Accumulated):
+                raise ValueError("rows of a stream without the sums over them")
         self._publish_params()

@@ -19,21 +19,30 @@ from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import predictions
 from mixfold.estimators.shell.base import DegenerateWarning, warn
 from mixfold.estimators.shell.dtypes import in_dtype
-from mixfold.estimators.shell.output_coding import Coding, OutputSet, learn_output_set
+from mixfold.estimators.shell.output_coding import (
+    Coding,
+    OutputSet,
+    learn_output_set,
+    learn_score_output,
+)
 from mixfold.estimators.shell.predictions import match_dtype
 from mixfold.estimators.shell.targets import (
+    SCORE_TASKS,
     TASKS,
     GivenTarget,
+    check_counts,
     known_share,
     read_target,
     require_target,
 )
 from mixfold.families.factor import FactorFamily, IsotropicNoise
+from mixfold.math.output_likelihoods import Counts, OrderedProbit
 from mixfold.math.softmax import choose, log_shares, normalise
+from mixfold.math.symmetric import LOG_2PI
 from mixfold.models.factors.factor_starts import FactorStart
-from mixfold.models.outputs import gaussian_predictions, joint_posterior
+from mixfold.models.outputs import gaussian_predictions, joint_posterior, score_outputs
 from mixfold.models.outputs.emphasis import Emphasis
-from mixfold.models.outputs.gaussian_outputs import GaussianOutputParams, GaussianOutputs
+from mixfold.models.outputs.gaussian_outputs import GaussianOutputs
 from mixfold.models.outputs.gaussian_starts import GaussianStart
 from mixfold.models.outputs.model import (
     GaussianModel,
@@ -41,6 +50,7 @@ from mixfold.models.outputs.model import (
     SupervisedParams,
     SupervisedReading,
 )
+from mixfold.models.outputs.score_outputs import ScoreModel, ScoreOutputs, ScoreStart
 
 _NO_OUTPUT_NOISE = (
     "the noise of the outputs reached its floor: the factors explain them wholly; use fewer "
@@ -52,11 +62,11 @@ def _has_probabilities(estimator: Any) -> bool:
     """Whether there are probabilities: of classes or labels."""
     target = getattr(estimator, "_target", None)
     task = estimator.task if target is None else target.task
-    if task != "regression":
+    if task not in ("regression", "count"):
         return True
     raise AttributeError(
         f"{type(estimator).__name__} has probabilities of classes and labels only, not of numbers "
-        "(task='regression'); predict(X, return_std=True) tells how sure it is"
+        f"(task={task!r}); predict(X, return_std=True) tells how sure it is"
     )
 
 
@@ -65,7 +75,7 @@ class GaussianOutputEstimator(SupervisedEstimator):
 
     _constraints: ClassVar[rule.Constraints] = {
         "n_components": (rule.integer(1),),
-        "task": (rule.one_of(TASKS),),
+        "task": (rule.one_of((*TASKS, *SCORE_TASKS)),),
         "output_noise": (rule.one_of(["shared", "each"]), rule.number(0, open_end=True)),
         "input_noise": (rule.nothing(), rule.number(0, open_end=True)),
         "output_weight": (rule.number(0, open_end=True),),
@@ -83,11 +93,43 @@ class GaussianOutputEstimator(SupervisedEstimator):
     _emphasis: Emphasis | None = None
 
     @abstractmethod
-    def _joint_model(self) -> GaussianModel:
-        """The model of rows and outputs, by ``make_gaussian_model``."""
+    def _joint_model(self) -> Any:
+        """The model of rows and outputs, by ``make_gaussian_model`` or ``make_score_model``."""
+
+    @property
+    def _has_score(self) -> bool:
+        """Whether y is no linear function of the factors but has a likelihood of one."""
+        return self.task in SCORE_TASKS
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not self._has_score:
+            return
+        if self.output_weight != 1:
+            raise ValueError(
+                f"output_weight must be 1.0 with task={self.task!r}, whose outputs count once; got "
+                f"{self.output_weight!r}. Use task='classification' or 'regression' to stress them"
+            )
+        if self.task == "ordered" and self.output_noise != "shared":
+            raise ValueError(
+                "output_noise must be 'shared' with task='ordered', where the noise of the score "
+                f"is one by definition; got {self.output_noise!r}. Leave it out"
+            )
+
+    def _why_no_stream(self) -> str:
+        if not self._has_score:
+            return ""
+        return (
+            f"task={self.task!r}: its steps are tried and taken back by the objective of all rows, "
+            "which a stream does not keep. Use fit, which reads files larger than memory and goes "
+            "on with warm_start=True"
+        )
 
     def _encode_outputs(self, y: Any) -> Array:
-        return OutputSet(self._target, self._coding).encode(y)
+        found = OutputSet(self._target, self._coding).encode(y)
+        if self.task == "count":
+            check_counts(found)
+        return found
 
     # ------------------------------------------------ y of a fit
 
@@ -98,10 +140,14 @@ class GaussianOutputEstimator(SupervisedEstimator):
         """
         last = OutputSet(self._target, self._coding) if hasattr(self, "_params") else None
         weights = given.read_weights()
-        learned, outputs = learn_output_set(
-            require_target(self, given.y), self.task, weights, self.standardize,
-            plain_codes=self.coding == "one-of-c", classes=classes,
-        )  # fmt: skip
+        y = require_target(self, given.y)
+        if self._has_score:
+            learned, outputs = learn_score_output(y, self.task, weights)
+        else:
+            learned, outputs = learn_output_set(
+                y, self.task, weights, self.standardize,
+                plain_codes=self.coding == "one-of-c", classes=classes,
+            )  # fmt: skip
         self._target, self._coding = learned.target, learned.coding
         self._labelled = known_share(outputs, weights)
         self._known_weight = learned.count_known(outputs, weights)
@@ -129,8 +175,10 @@ class GaussianOutputEstimator(SupervisedEstimator):
 
     # ------------------------------------------------ what a fit publishes
 
-    def _warn_if_no_output_noise(self, model: GaussianModel) -> None:
+    def _warn_if_no_output_noise(self, model: Any) -> None:
         """Tell, by an event and a warning, if the factors explain the outputs wholly."""
+        if self._has_score:
+            return
         noise, floor = self._params.outputs.noise, model.outputs.floor
         if isinstance(self.output_noise, str) and (noise <= floor * (1 + 1e-9)).any():
             self.events_.append(Event("floor", _NO_OUTPUT_NOISE, self.n_iter_))
@@ -143,10 +191,25 @@ class GaussianOutputEstimator(SupervisedEstimator):
         """The attributes that say what y was."""
         if self._target.task != "regression":
             self.classes_ = self._target.classes
+        if self.task == "ordered":
+            outputs = self._params.outputs
+            levels = self._joint_model().outputs.likelihood.bounds(outputs.shape)
+            self.thresholds_ = in_dtype(levels[1:-1], self._dtype)
         self.n_outputs_ = self._target.n_outputs
 
-    def _output_parameters(self, outputs: GaussianOutputParams) -> tuple[Array, Array, Array]:
+    def _excess(self) -> float:
+        """Of counts: their variance is mean + excess mean^2."""
+        likelihood = self._joint_model().outputs.likelihood
+        return float(likelihood.excess(self._params.outputs.shape))
+
+    def _output_parameters(self, outputs: Any) -> tuple[Array, Array, Array]:
         """Loadings (K, L, d), means and noise (K, L): numbers in their units, classes as coded."""
+        if self._has_score:
+            noise = np.ones(outputs.means.shape)
+            if self.task == "count":
+                noise = np.full(outputs.means.shape, self._excess())
+            parts = (outputs.loadings, outputs.means, noise)
+            return tuple(in_dtype(part, self._dtype) for part in parts)  # type: ignore[return-value]
         coding = self._coding
         scale = coding.scale if self._target.task != "classification" else np.ones(1)
         shift = coding.center if self._target.task != "classification" else np.zeros(1)
@@ -180,6 +243,19 @@ class GaussianOutputEstimator(SupervisedEstimator):
             return self._ask(X, predictions.log_density)
         task = partial(_log_density, *self._joint_reading())
         return np.concatenate(self._rows_with_outputs(X, task, y))
+
+    def _ask_score(self, X: Any, answer: Any, y: Any = None) -> list[Any]:
+        """``answer`` of model, reading, latents and shares of components of each block of X."""
+        task = partial(_answer_score, answer, *self._joint_reading())
+        return self._rows_with_outputs(X, task, y)
+
+    def _count_moments(self, X: Any, y: Any = None) -> tuple[Array, Array]:
+        """Mean and variance (n, 1) of the counts of rows."""
+        answer = partial(score_outputs.count_moments, excess=self._excess())
+        mean, variance = (
+            np.concatenate(part) for part in zip(*self._ask_score(X, answer, y), strict=True)
+        )
+        return mean[:, None], variance[:, None]
 
     def _predictive(self, X: Any, answer: Any, y: Any = None) -> list[Any]:
         """``answer`` of what is predicted of each block of X."""
@@ -216,6 +292,10 @@ class GaussianOutputEstimator(SupervisedEstimator):
                 "return_std and return_cov are for regression; predict_proba tells how sure a "
                 "class or label is"
             )
+        if self._has_score:
+            mean, variance = self._count_moments(X, y)
+            spread = np.sqrt(variance) if return_std else variance
+            return self._target.decode(mean), self._target.decode(spread)
         answer = _with_spread if return_std else _with_covariance
         mean, spread = (np.concatenate(part) for part in zip(*self._predictive(X, answer, y),
                                                              strict=True))  # fmt: skip
@@ -231,6 +311,8 @@ class GaussianOutputEstimator(SupervisedEstimator):
         return np.where(self._coding.seen, out, np.nan)
 
     def _predict_codes(self, X: Any, y: Any = None) -> Array:
+        if self.task == "count":
+            return self._count_moments(X, y)[0]
         if self._target.task == "regression":
             return self._unscale_outputs(np.concatenate(self._predictive(X, _expected_outputs, y)))
         found: Array
@@ -245,6 +327,9 @@ class GaussianOutputEstimator(SupervisedEstimator):
 
     def _class_scores(self, X: Any, y: Any = None) -> Array:
         """ln P(class | row) (n, C)."""
+        if self._has_score:
+            found = np.concatenate(self._ask_score(X, score_outputs.chances, y))
+            return np.asarray(np.log(np.maximum(found, np.finfo(float).tiny)))
         coding, params = self._coding, self._canonical_joint()
         # outputs are codes: each is as frequent as its class, not as a normal has it
         # (a class that a stream has not shown yet has no rows)
@@ -258,6 +343,38 @@ class GaussianOutputEstimator(SupervisedEstimator):
                 _calibrated_log_probabilities, coding.codes, prior, params, self._emphasis
             )
         return np.concatenate(self._predictive(X, answer, y))
+
+    def _log_known_outputs(self, X: Any, y: Any, encoded: Array) -> Array:
+        if self._target.task == "classification":
+            return super()._log_known_outputs(X, y, encoded)
+        known = ~np.isnan(encoded)
+        if self._target.task == "multilabel":
+            chances = np.asarray(self._label_probabilities(X), float)
+            right = np.where(encoded == 1, chances, 1.0 - chances)
+            logs = np.log(np.maximum(right, np.finfo(float).tiny))
+            total = np.where(known, logs, 0.0).sum(axis=1)
+        elif self._output_count == 1:
+            total = np.asarray(self.score_samples(X, y), float) - self.score_samples(X)
+        else:
+            # p(y | z)^weight is no density: a normal law of what is predicted
+            mean, spread = (
+                np.concatenate(part)
+                for part in zip(*self._predictive(X, _with_covariance), strict=True)
+            )
+            units = self._coding.scale
+            away = encoded - (mean * units + self._coding.center)
+            total = _log_normal(away, spread * np.outer(units, units))
+        return np.where(known.any(axis=1), total, np.nan)
+
+    def _squared_errors(self, X: Any, y: Any) -> Array | None:
+        if self._target.task != "regression":
+            return None
+        encoded = self._target.encode(read_target(X, y))
+        found = np.asarray(self._predict_codes(X), float)
+        squares = ((encoded - found) / self._coding.scale) ** 2
+        known = ~np.isnan(encoded)
+        total = np.where(known, squares, 0.0).sum(axis=1)
+        return np.where(known.any(axis=1), total / np.maximum(known.sum(axis=1), 1), np.nan)
 
     def _label_probabilities(self, X: Any, y: Any = None) -> Array:
         level = (0.5 - self._coding.center) / self._coding.scale
@@ -327,11 +444,27 @@ class GaussianOutputEstimator(SupervisedEstimator):
         if task == "multilabel":
             chances = self._label_probabilities(source)
             return X, self._target.decode((rng.random(chances.shape) < chances).astype(np.int64))
+        if self._has_score:
+            seed = int(rng.integers(2**63))
+            answer = partial(score_outputs.draw_outputs, rng=np.random.default_rng(seed))
+            return X, self._target.decode(np.concatenate(self._ask_score(source, answer))[:, None])
         parts = self._predictive(source, _with_covariance)
         mean, spread = (np.concatenate(part) for part in zip(*parts, strict=True))
         normals = rng.normal(size=mean.shape)
         drawn = mean + (np.linalg.cholesky(spread) @ normals[..., None])[..., 0]
         return X, self._target.decode(self._unscale_outputs(drawn))
+
+
+def _log_normal(away: Array, spread: Array) -> Array:
+    """Log density (n,) of the known entries of differences (n, L) with covariances (n, L, L)."""
+    out = np.zeros(len(away))
+    for row, (difference, covariance) in enumerate(zip(away, spread, strict=True)):
+        known = ~np.isnan(difference)
+        part = covariance[np.ix_(known, known)]
+        solved = np.linalg.solve(part, difference[known])
+        size = known.sum() * LOG_2PI + np.linalg.slogdet(part)[1]
+        out[row] = -0.5 * (size + difference[known] @ solved)
+    return out
 
 
 def make_gaussian_model(
@@ -370,6 +503,45 @@ def make_gaussian_model(
     )
     start = GaussianStart(coding.means, coding.variances, input_noise, rule=first_shares)
     return GaussianModel(n_components, family, outputs, start=start)
+
+
+def make_score_model(
+    estimator: GaussianOutputEstimator,
+    n_components: int,
+    n_factors: int,
+    first_shares: FactorStart | None = None,
+) -> ScoreModel:
+    """As ``make_gaussian_model``, for ordered categories and counts."""
+    coding = estimator._coding
+    held = None if estimator.input_noise is None else float(estimator.input_noise)
+    family = FactorFamily(
+        floor=max(float(estimator.noise_floor), 1e-14),
+        factors=(n_factors,),
+        noise=IsotropicNoise(held=held is not None),
+        has_missing=estimator._holes,
+        expand=False,
+    )
+    likelihood: Any
+    if estimator.task == "ordered":
+        likelihood = OrderedProbit(len(coding.codes))
+        mean, shape = score_outputs.start_of_categories(coding.prior)
+    else:
+        learned = isinstance(estimator.output_noise, str)
+        likelihood = Counts(None if learned else float(estimator.output_noise))
+        mean, shape = score_outputs.start_of_counts(
+            float(coding.means[0]), float(coding.variances[0])
+        )
+        shape = shape if learned else shape[:0]
+    start = ScoreStart(mean, coding.variances, held, rule=first_shares, shape=tuple(shape))
+    return ScoreModel(n_components, family, ScoreOutputs(likelihood), start=start)
+
+
+def _answer_score(answer: Any, model: Any, reading: SupervisedReading, block: Block) -> Any:
+    seen = joint_posterior.infer_with_outputs(model, reading, block)
+    found = answer(model, reading, seen.latent, normalise(seen.log_joint)[1])
+    if isinstance(found, tuple):
+        return tuple(match_dtype(part, block) for part in found)
+    return match_dtype(found, block)
 
 
 def _log_density(model: SupervisedModel, reading: SupervisedReading, block: Block) -> Array:

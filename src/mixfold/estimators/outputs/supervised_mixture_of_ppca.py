@@ -8,10 +8,11 @@ import numpy as np
 from sklearn.utils._set_output import _get_output_config
 
 from mixfold.contracts import Array, Block, Source
-from mixfold.engine.loop import Plan
+from mixfold.engine.loop import Fit, Plan
 from mixfold.estimators.outputs.supervised_gaussian import (
     GaussianOutputEstimator,
     make_gaussian_model,
+    make_score_model,
 )
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import latents, predictions
@@ -19,6 +20,8 @@ from mixfold.estimators.shell.base import restore_on_error
 from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
+    Survey,
+    WarmStart,
     acceleration_named,
     check_enough_rows,
     publish_convergence,
@@ -55,7 +58,8 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
         Number of components K.
     n_factors : int, default=1
         Number of factors d of each.
-    task : {'auto', 'classification', 'multilabel', 'regression'}, default='auto'
+    task : {'auto', 'classification', 'multilabel', 'regression', 'ordered', 'count'}, \
+default='auto'
         What y is; as in :class:`SupervisedPPCA`.
     output_noise : {'shared', 'each'} or float, default='shared'
         One noise variance for all outputs or one for each, learned; or its value, which is kept
@@ -243,18 +247,9 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
         survey = survey_rows(self, source, self.n_components)
         self._holes = survey.has_missing
         self._check_sizes(survey.pilot.total_rows)
+        max_iter = min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter
         model: Any = self._joint_model()
-        start = FACTOR_STARTS[self.init_params](int(self.n_factors))
-        plan = Plan(
-            tol=self._tolerance,
-            max_iter=min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter,
-            n_init=self.n_init,
-            n_candidates=1 if self.n_components == 1 else start.n_candidates,
-            acceleration=acceleration_named(self.acceleration),
-            time_budget=self.time_budget,
-            seed=survey.seed,
-        )
-        result = run_fit(self, model, survey, plan, self._warm_start(model, survey))
+        result = self._run(model, survey, max_iter, self._warm_start(model, survey))
 
         self._store_density_fit(result, survey)
         self._publish_params()
@@ -264,6 +259,27 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
             self._warn_if_no_output_noise(model)
             warn_about_fit(result, self.max_iter)
         return source
+
+    def _run(
+        self,
+        model: GaussianModel,
+        survey: Survey,
+        max_iter: int,
+        warm: WarmStart,
+        *,
+        resumable: bool = True,
+    ) -> Fit:
+        start = FACTOR_STARTS[self.init_params](int(self.n_factors))
+        plan = Plan(
+            tol=self._tolerance,
+            max_iter=max_iter,
+            n_init=self.n_init,
+            n_candidates=1 if self.n_components == 1 else start.n_candidates,
+            acceleration=acceleration_named(self.acceleration),
+            time_budget=self.time_budget,
+            seed=survey.seed,
+        )
+        return run_fit(self, model, survey, plan, warm, resumable=resumable)
 
     def _check_sizes(self, n_rows: int) -> None:
         """Refuse more components or factors than the data allow."""
@@ -275,9 +291,10 @@ class SupervisedMixtureOfPPCA(GaussianOutputEstimator):
                 f"n_samples = {n_rows}; lower n_factors"
             )
 
-    def _joint_model(self) -> GaussianModel:
+    def _joint_model(self) -> Any:
         d = int(self.n_factors)
-        return make_gaussian_model(self, self.n_components, d, FACTOR_STARTS[self.init_params](d))
+        make = make_score_model if self._has_score else make_gaussian_model
+        return make(self, self.n_components, d, FACTOR_STARTS[self.init_params](d))
 
     def _fits(self, model: Any) -> bool:
         shape = (self.n_components, self.n_features_in_, self.n_factors)

@@ -12,12 +12,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import assert_all_finite, check_is_fitted
 
 from mixfold.contracts import Array, Block, Event, Source
-from mixfold.engine.loop import Plan
+from mixfold.engine.kept_rows import KeptRows
+from mixfold.engine.loop import Fit, Plan
 from mixfold.engine.random import seed_from
 from mixfold.estimators.outputs.output_weight import choose_output_weight
 from mixfold.estimators.outputs.supervised_gaussian import (
     GaussianOutputEstimator,
     make_gaussian_model,
+    make_score_model,
 )
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import latents
@@ -25,6 +27,8 @@ from mixfold.estimators.shell.base import restore_on_error
 from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
+    Survey,
+    WarmStart,
     acceleration_named,
     forget_stream,
     publish_convergence,
@@ -53,6 +57,7 @@ from mixfold.models.factors import factor_use
 from mixfold.models.factors.spectral_sums import MissingEntries
 from mixfold.models.kernels.maps import FeatureMap
 from mixfold.models.outputs import joint_posterior, profile
+from mixfold.models.outputs.compressed_rows import WeightedRows, compress_rows
 from mixfold.models.outputs.gaussian_starts import all_rows_axes
 from mixfold.models.outputs.model import (
     GaussianModel,
@@ -115,14 +120,18 @@ default=None
         Rows, drawn at random, in whose span the features of all rows are looked at (Nystroem's
         method): needed for more than 4000 rows; without a kernel of no use. None: all of them,
         which leaves nothing out.
-    task : {'auto', 'classification', 'multilabel', 'regression'}, default='auto'
+    task : {'auto', 'classification', 'multilabel', 'regression', 'ordered', 'count'}, \
+default='auto'
         What y is. 'auto' decides as scikit-learn's ``type_of_target`` on the known entries: text,
         and whole numbers in one column, are classes; columns of 0 and 1 are labels; all else is
-        regression. scikit-learn takes the estimator for a classifier or a regressor if the task is
-        named.
+        regression. 'ordered': categories named by numbers, of which a score of the factors exceeds
+        thresholds; 'count': whole numbers, the logarithm of whose mean is such a score; both in
+        one column. scikit-learn takes the estimator for a classifier or a regressor if the task
+        is named.
     output_noise : {'shared', 'each'} or float, default='shared'
         One noise variance for all outputs or one for each, learned; or its value, which is kept
-        (in standardised units if outputs are standardised).
+        (in standardised units if outputs are standardised). Of counts: the excess by which their
+        variance, mean + excess mean^2, is above that of Poisson's law.
     input_noise : float, default=None
         The noise variance of the columns, if it is not to be learned.
     output_weight : float or 'auto', default=1.0
@@ -205,6 +214,9 @@ default=None
         Of numbers and labels in their units; of classes as they are coded.
     output_mean_ : ndarray of shape (n_outputs,)
     output_noise_variance_ : ndarray of shape (n_outputs,)
+        Of counts the excess, of ordered categories 1.
+    thresholds_ : ndarray of shape (n_classes - 1,)
+        Of ordered categories: of the score, the first is 0.
     output_weight_ : float
         What ``output_weight`` is, or was chosen to be. With 'auto', ``noise_variance_`` is that
         many times the noise of PPCA of all rows; where it is 1 the noise is learned.
@@ -416,6 +428,14 @@ default=None
         start = self._settle_emphasis(source, outputs, given.read_weights())
 
         # the closed form, if it is asked for or quick and no row lacks entries; else steps of EM
+        if self._has_score:
+            if self.solver == "profile":
+                raise ValueError(
+                    f"solver='profile' is for Gaussian outputs, and task={self.task!r} has others; "
+                    "use solver='em'"
+                )
+            self._fit_by_em(source, first_batch, start)
+            return source
         model = self._joint_model()
         views = profile.Views(
             n_features=source.n_features,
@@ -441,7 +461,11 @@ default=None
         Where it was chosen, there is a start for EM, too.
         """
         kept = self._emphasis if self.warm_start and hasattr(self, "_params") else None
-        automatic = self.output_weight == "auto" and self._target.task == "classification"
+        automatic = (
+            self.output_weight == "auto"
+            and not self._has_score
+            and self._target.task == "classification"
+        )
         if not automatic:
             self._emphasis = None
         elif kept is None:
@@ -510,25 +534,11 @@ default=None
         survey = survey_rows(self, source)
         self._holes = survey.has_missing
         self._check_sizes(survey.pilot.total_rows)
+        max_iter = min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter
         model: Any = self._joint_model()
-        warm = self._warm_start(model, survey)
-        # where entries lack, a sample of the rows will have to do; a warm start has its parameters
         if start is not None:
             model = replace(model, start=replace(model.start, first=start))
-        elif not self._holes and warm.params is None:
-            rng = np.random.default_rng(survey.seed % 2**63)
-            axes, _ = all_rows_axes(source, survey.executor, int(self.n_components), rng)
-            model = replace(model, start=replace(model.start, axes=axes))
-        plan = Plan(
-            tol=self._tolerance,
-            max_iter=min(self.max_iter, FIRST_BATCH_STEPS) if first_batch else self.max_iter,
-            n_init=self.n_init,
-            n_candidates=1,
-            acceleration=acceleration_named(self.acceleration),
-            time_budget=self.time_budget,
-            seed=survey.seed,
-        )
-        result = run_fit(self, model, survey, plan, warm)
+        result = self._run(model, survey, max_iter, self._warm_start(model, survey))
 
         likelihood = result.objective + model.penalty(result.params)
         result = result if first_batch else self._settle(model, result)
@@ -541,6 +551,35 @@ default=None
             self._warn_if_no_output_noise(model)
             warn_about_fit(result, self.max_iter)
 
+    def _run(
+        self,
+        model: GaussianModel,
+        survey: Survey,
+        max_iter: int,
+        warm: WarmStart,
+        *,
+        resumable: bool = True,
+    ) -> Fit:
+        # where entries lack, a sample of the rows will have to do; a warm start has its parameters
+        if model.start.first is None and not self._holes and warm.params is None:
+            rng = np.random.default_rng(survey.seed % 2**63)
+            axes, _ = all_rows_axes(survey.source, survey.executor, int(self.n_components), rng)
+            model = replace(model, start=replace(model.start, axes=axes))
+        plan = Plan(
+            tol=self._tolerance,
+            max_iter=max_iter,
+            n_init=self.n_init,
+            n_candidates=1,
+            acceleration=acceleration_named(self.acceleration),
+            time_budget=self.time_budget,
+            seed=survey.seed,
+        )
+        return run_fit(self, model, survey, plan, warm, resumable=resumable)
+
+    def _compress_rows(self, kept: KeptRows) -> KeptRows:
+        few = compress_rows(WeightedRows(*kept.with_holes(), kept.weight))
+        return kept.replace_rows(few.X, few.y, few.weight)
+
     def _why_no_stream(self) -> str:
         if self.output_weight == "auto":
             return (
@@ -548,6 +587,8 @@ default=None
                 "all of them are needed. Fit a sample of the rows with 'auto', and give its "
                 "noise_variance_ as input_noise to an estimator with output_weight=1.0"
             )
+        if self._has_score:
+            return super()._why_no_stream()
         if not self._has_feature_space:
             return ""
         return (
@@ -556,8 +597,9 @@ default=None
             "and a classifier of its scores"
         )
 
-    def _joint_model(self) -> GaussianModel:
-        return make_gaussian_model(self, 1, int(self.n_components))
+    def _joint_model(self) -> Any:
+        make = make_score_model if self._has_score else make_gaussian_model
+        return make(self, 1, int(self.n_components))
 
     @property
     def _has_feature_space(self) -> bool:

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs
 from sklearn.base import clone
@@ -20,6 +20,7 @@ from mixfold.engine.executors.blas import single_threaded_blas
 from mixfold.engine.executors.threads import count_threads
 from mixfold.estimators.mixtures.splitting import PRESCRIBED, can_split, split_starts
 from mixfold.estimators.search.candidates import Setting
+from mixfold.estimators.search.predictive import learns_from_y, score_outputs
 from mixfold.estimators.search.rows import Rows, Scores, mean_and_error, score_rows
 from mixfold.estimators.shell.base import DegenerateWarning
 from mixfold.estimators.shell.effective_rows import effective_totals
@@ -46,6 +47,7 @@ class Fitted:
     error: Exception | None = None
     facts: Mapping[str, float] = field(default_factory=lambda: NOTHING)
     held_out: tuple[float, float] = (float("nan"), float("nan"))
+    losses: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def degenerate(self) -> bool:
@@ -272,7 +274,9 @@ def collect_facts(model: Any, rows: Rows, n_effective: float | None = None) -> d
 
     With priors the likelihood is that of the density with parameters at their point.
     """
-    if hasattr(model, "_totals"):
+    if learns_from_y(model):
+        found = _compute_supervised(model, n_effective)
+    elif hasattr(model, "_totals"):
         found = _compute_criteria(model, rows, n_effective)
     else:
         found = _ask_criteria(model)
@@ -293,6 +297,25 @@ def _compute_criteria(model: Any, rows: Rows, n_effective: float | None) -> dict
         "aic": -2 * total + 2 * free,
         "icl": bic + 2 * entropy if hasattr(model, "icl") else math.nan,
     }
+
+
+def _compute_supervised(model: Any, n_effective: float | None) -> dict[str, float]:
+    """Of rows with their outputs, from the sums of the fit; NaN where the objective is not a
+    likelihood."""
+    found = {name: math.nan for name in NUMBERS if name != "bound"}
+    if model._total is None:
+        return found
+    total, weight, _ = effective_totals(model._total, n_effective)
+    found["log_likelihood"] = total
+    try:
+        free = float(model._n_parameters())
+    except ValueError:  # more than two classes, each against the rest
+        return found
+    found["n_parameters"] = free
+    if hasattr(model, "bic"):
+        found["bic"] = -2 * total + free * math.log(weight)
+        found["aic"] = -2 * total + 2 * free
+    return found
 
 
 def _ask_criteria(model: Any) -> dict[str, float]:
@@ -328,7 +351,7 @@ def hold_out(
     """With the scores of rows that are held out from fits of the same settings."""
     done = [fit for fit in fits if fit.model is not None]
     tasks = ((fit, rows, fold, worker) for fit in done for fold in divided)
-    scores = worker.run(_score_fold, tasks)
+    scores: Iterator[_Held | Exception] = worker.run(_score_fold, tasks)
     out: list[Fitted] = []
     for fit in fits:
         if fit.model is not None:
@@ -338,22 +361,33 @@ def hold_out(
     return out
 
 
+class _Held(NamedTuple):
+    """Of held-out rows: log-densities, and losses of what was predicted of them."""
+
+    density: Scores
+    losses: dict[str, Scores]
+
+
 def _score_fold(
     fit: Fitted, rows: Rows, fold: tuple[Any, Any], worker: Worker
-) -> Scores | Exception:
+) -> _Held | Exception:
     """Scores of the rows that are held out from a fit to the others."""
     train, test = fold
     try:
-        return score_rows(
-            _fit_rows(worker.ready(fit.setting.estimator), rows.part(train)), rows.part(test)
-        )
+        model = _fit_rows(worker.ready(fit.setting.estimator), rows.part(train))
+        held = rows.part(test)
+        losses = score_outputs(model, held) if learns_from_y(model) else {}
+        return _Held(score_rows(model, held), losses)
     except Exception as failure:
         return failure
 
 
-def _add_scores(fit: Fitted, scores: list[Scores | Exception]) -> Fitted:
+def _add_scores(fit: Fitted, scores: list[_Held | Exception]) -> Fitted:
     """A fit with the mean score of its folds, or the first failure of one."""
     failures = [s for s in scores if isinstance(s, Exception)]
     if failures:
         return replace(fit, error=failures[0])
-    return replace(fit, held_out=mean_and_error(s for s in scores if isinstance(s, Scores)))
+    held = [s for s in scores if isinstance(s, _Held)]
+    names = [] if not held else list(held[0].losses)
+    losses = {name: mean_and_error(s.losses[name] for s in held) for name in names}
+    return replace(fit, held_out=mean_and_error(s.density for s in held), losses=losses)

@@ -38,8 +38,9 @@ from mixfold.estimators.search.notes import (
     describe_rows,
 )
 from mixfold.estimators.search.one_population import describe_one_population
-from mixfold.estimators.search.results import CRITERIA
-from mixfold.estimators.search.rows import Rows, count_rows, folds
+from mixfold.estimators.search.predictive import check_comparable, classes_of_rows
+from mixfold.estimators.search.results import CRITERIA, HELD_OUT
+from mixfold.estimators.search.rows import Rows, check_in_memory, count_rows, folds
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import DegenerateWarning, warn
 from mixfold.estimators.shell.parameters import rules_of
@@ -86,7 +87,8 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
     Parameters
     ----------
     estimator : estimator, list or dict of estimators, default=None
-        The mixture or mixtures to compare: any with a parameter ``n_components``. Names of a dict
+        The mixture or mixtures to compare: any with a parameter ``n_components``, also
+        SupervisedPPCA (factors), SupervisedMixtureOfPPCA and MixtureOfFactorModels. Names of a dict
         appear in the table. None is :class:`GaussianMixture`, with ``param_grid`` None in the
         kinds 'full', 'tied', 'diag' and 'tied-diag', on which units have no influence. Likelihoods
         can only be compared if they speak of the same thing: densities with densities, counts with
@@ -97,13 +99,19 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         several estimators a parameter goes to all that have it, or to one as ``name__parameter``.
     n_components : int or sequence of int, default=None
         Numbers of components to try; None is 1 to 9.
-    criterion : {'bic', 'aic', 'icl', 'held-out', 'bound'}, default='bic'
+    criterion : {'bic', 'aic', 'icl', 'held-out', 'bound', 'log-loss', 'squared-error'}, \
+default='bic'
         What decides. 'bic': likelihood less what parameters cost; 'aic': they cost less; 'icl':
         BIC that prefers components which are apart; 'held-out': log-density of rows that the fit
         has not seen; 'bound': the variational bound on the evidence, for Bayesian estimators.
+        Of supervised estimators 'bic' and 'aic' are those of rows with their outputs, and
+        'held-out' is the log-density of both; 'log-loss': minus the log-probability of known
+        outputs of rows that the fit has not seen; 'squared-error': of numbers and counts, in
+        the units in which the model has them.
     cv : int, float, splitter or pairs of row numbers, default=None
         How rows are held out: number of folds, the share of one set (0 to 1), or as in
-        scikit-learn. None: 5 folds if they decide, none otherwise. Needs rows in memory. These
+        scikit-learn. None: 5 folds if they decide, none otherwise. Classes in y are spread evenly
+        over folds, and the only row of a class is not held out. Needs rows in memory. These
         fits make starts of their own, without the rows held out.
     split_starts : bool, default=True
         Try starts made from smaller mixtures, for estimators that take ``means_init``.
@@ -139,9 +147,10 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
     results_ : dict of columns
         One row per setting: 'estimator', 'label', 'n_components', 'param_...', 'log_likelihood',
         'n_parameters', 'bic', 'aic', 'icl', 'bound', 'held_out' (mean per row) and 'held_out_se',
-        'lrt' and 'p_value' (against the next smaller one), 'n_iter', 'converged', 'degenerate',
-        'events', 'start' ('own' or 'split'), 'seconds', 'error', 'params', and 'delta': how much
-        worse than the best, NaN for what cannot win.
+        'log_loss' and 'squared_error' with '_se' (of supervised estimators, where rows were held
+        out), 'lrt' and 'p_value' (against the next smaller one), 'n_iter', 'converged',
+        'degenerate', 'events', 'start' ('own' or 'split'), 'seconds', 'error', 'params', and
+        'delta': how much worse than the best, NaN for what cannot win.
     best_index_ : int
         Row of the best setting.
     best_params_ : dict
@@ -235,7 +244,8 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         ----------
         X : array-like, sparse matrix, table, path or Dask collection
             As the estimators take it. Held-out rows need data in memory.
-        y : ignored
+        y : as in the estimators
+            Of supervised ones, what they learn to predict, unknown entries too; of others ignored.
         sample_weight : array-like of shape (n_samples,) or str, optional
             As in the estimators.
         component_labels : array-like of shape (n_samples,) or str, optional
@@ -248,9 +258,10 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         rule.check(type(self).__name__, self.get_params(deep=False), self._constraints)
         found = settings(self.estimator, self.param_grid, self.n_components)
         worker = Worker.of(self.n_jobs, seed_from(self.random_state), int(self.verbose))
-        rows = Rows(count_rows(X), sample_weight, component_labels)
-        self._check_test(found, component_labels)
-        divided = self._divide_rows(X, worker.seed)
+        supervised = check_comparable(name_estimators(self.estimator), self.criterion)
+        rows = Rows(count_rows(X), sample_weight, component_labels, y if supervised else None)
+        self._check_test(found, component_labels, supervised)
+        divided = self._divide_rows(rows, worker.seed)
         with worker.quiet():
             fits = self._fit_settings(found, rows, worker)
             if divided:
@@ -262,7 +273,7 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         self.notes_ += describe_compared_columns(self.best_estimator_, rows)
         if self.n_effective is None and self.criterion in ("bic", "aic", "icl"):
             self.notes_ += describe_rows(self.best_estimator_, rows)
-        if self.criterion != "bound":
+        if self.criterion != "bound" and not supervised:
             best = self.best_estimator_
             self.notes_ += describe_one_population(best, rows, self.n_effective)
         self.tests_: list[LikelihoodRatioTest] = []
@@ -284,8 +295,12 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         )
         return fit_until_worse(found, rows, worker, growth)
 
-    def _check_test(self, found: list[Setting], labels: Any) -> None:
+    def _check_test(self, found: list[Setting], labels: Any, supervised: bool) -> None:
         """What cannot be tested is told before the fits, not after them."""
+        if supervised and labels is not None:
+            raise ValueError(
+                "component_labels are for mixtures without outputs; leave them out, and give y"
+            )
         if self.test is None:
             return
         if labels is not None:
@@ -293,18 +308,26 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
                 "test draws tables whose rows have no known components: leave out "
                 "component_labels, or set test=None"
             )
+        if supervised:
+            raise ValueError(
+                "test compares mixtures of X alone, and these estimators learn from y; set "
+                "test=None, and criterion='log-loss' to choose by held-out rows"
+            )
         for setting in found:
             check_testable(f"estimator {setting.name!r}", setting.estimator)
 
-    def _divide_rows(self, X: Any, seed: int) -> list[tuple[Array, Array]]:
+    def _divide_rows(self, rows: Rows, seed: int) -> list[tuple[Array, Array]]:
         """Rows to fit and rows to hold out, none unless they were asked for or decide."""
-        cv = _FOLDS if self.cv is None and self.criterion == "held-out" else self.cv
+        cv = _FOLDS if self.cv is None and self.criterion in HELD_OUT else self.cv
         if cv is not None and self.patience is not None:
             raise ValueError(
                 f"patience={self.patience} ends a search before rows are held out: set "
                 "patience=None, or cv=None and criterion='bic', 'aic', 'icl' or 'bound'"
             )
-        return [] if cv is None else folds(X, cv, seed)
+        if cv is None:
+            return []
+        check_in_memory(rows.X)
+        return folds(rows.X, cv, seed, classes_of_rows(rows.X, rows.y))
 
     def _publish(self, fits: list[Fitted]) -> None:
         self.estimators_ = [fit.model for fit in fits]
@@ -401,19 +424,19 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
     def fit_predict(
         self, X: Any, y: Any = None, sample_weight: Any = None, component_labels: Any = None
     ) -> Array:
-        """Fit, then assign each row to its most probable component."""
+        """Fit, then ``predict``."""
         found: Array = self.fit(X, y, sample_weight, component_labels).predict(X)
         return found
 
     @available_if(_best_has("predict"))
     def predict(self, X: Any) -> Array:
-        """The most probable component of each row, by the best estimator."""
+        """The most probable component of each row, or its y, by the best estimator."""
         found: Array = self._best.predict(X)
         return found
 
     @available_if(_best_has("predict_proba"))
     def predict_proba(self, X: Any) -> Array:
-        """Probability of each component for each row, by the best estimator."""
+        """Probability of each component, or of each class, for each row, by the best estimator."""
         found: Array = self._best.predict_proba(X)
         return found
 
@@ -424,9 +447,10 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         return found
 
     @available_if(_best_has("score_samples"))
-    def score_samples(self, X: Any) -> Array:
-        """Log density of each row under the best estimator."""
-        found: Array = self._best.score_samples(X)
+    def score_samples(self, X: Any, y: Any = None) -> Array:
+        """Log density of each row, of supervised models with its known outputs y."""
+        outputs = {} if y is None else {"y": y}
+        found: Array = self._best.score_samples(X, **outputs)
         return found
 
     @available_if(_best_has("oddness"))
@@ -437,7 +461,7 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
 
     @available_if(_best_has("score"))
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean log-likelihood per row under the best estimator."""
+        """Mean log-likelihood per row, of supervised models the accuracy or R^2 of y."""
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         found: float = self._best.score(X, y, **weight)
         return found

@@ -18,7 +18,11 @@ CRITERIA = {
     "icl": ("icl", 1),
     "held-out": ("held_out", -1),
     "bound": ("bound", -1),
+    "log-loss": ("log_loss", 1),
+    "squared-error": ("squared_error", 1),
 }
+# criteria of rows that a fit has not seen
+HELD_OUT = ("held-out", "log-loss", "squared-error")
 # criteria that a variance near zero deceives; rows that were not seen, and priors, do not let it
 _DECEIVED = ("bic", "aic", "icl")
 _SHOWN = 20
@@ -42,6 +46,7 @@ def build_table(fits: list[Fitted], criterion: str, allow_degenerate: bool = Fal
         **{name: np.array([fit.facts[name] for fit in fits]) for name in NUMBERS},
         "held_out": np.array([fit.held_out[0] for fit in fits]),
         "held_out_se": np.array([fit.held_out[1] for fit in fits]),
+        **_collect_losses(fits),
         "lrt": np.full(len(fits), np.nan),
         "p_value": np.full(len(fits), np.nan),
         "n_iter": np.array([int(getattr(fit.model, "n_iter_", 0)) for fit in fits]),
@@ -55,6 +60,17 @@ def build_table(fits: list[Fitted], criterion: str, allow_degenerate: bool = Fal
     }
     table["delta"] = _compute_deltas(_compute_costs(table, criterion, allow_degenerate))
     return table
+
+
+def _collect_losses(fits: list[Fitted]) -> Table:
+    """Columns of losses of held-out outputs, if any fit has them."""
+    columns: Table = {}
+    for name in dict.fromkeys(name for fit in fits for name in fit.losses):
+        values = [fit.losses.get(name, (np.nan, np.nan)) for fit in fits]
+        column = CRITERIA[name][0]
+        columns[column] = np.array([value for value, _ in values])
+        columns[f"{column}_se"] = np.array([error for _, error in values])
+    return columns
 
 
 def _count_events(model: Any) -> str:
@@ -72,7 +88,7 @@ def _describe(error: Exception) -> str:
 def _compute_costs(table: Table, criterion: str, allow_degenerate: bool) -> Array:
     """What the best has least of; infinite for settings that cannot be the best."""
     column, sign = CRITERIA[criterion]
-    costs = sign * np.asarray(table[column], dtype=float)
+    costs = sign * np.asarray(table.get(column, np.full(len(table["label"]), np.nan)), dtype=float)
     costs = np.where(np.isnan(costs), np.inf, costs)
     degenerate = table["degenerate"]
     deceived = criterion in _DECEIVED and not allow_degenerate
@@ -107,6 +123,11 @@ def _explain_no_best(table: Table, criterion: str) -> str:
             "inference='vb'"
         )
     failed = next((error for error in table["error"] if error), "")
+    if criterion == "squared-error" and not failed:
+        return (
+            "criterion='squared-error' is for numbers and counts in y, and "
+            f"{names} had others; use 'log-loss' for classes and labels"
+        )
     return (
         f"criterion={criterion!r} has no finite value for any of the settings of {names}"
         f"{f' ({failed})' if failed else ''}; use another criterion"

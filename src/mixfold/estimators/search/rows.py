@@ -16,19 +16,26 @@ from mixfold.contracts import Array, Source
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What ``fit`` takes: data, and weights and labels as arrays or as names of columns."""
+    """What ``fit`` takes: data, and weights and labels as arrays or as names of columns.
+
+    ``labels`` are of components; ``y`` is what supervised models learn to predict.
+    """
 
     X: Any
     weight: Any = None
     labels: Any = None
+    y: Any = None
 
     def fit(self, estimator: Any) -> Any:
-        sides = {"sample_weight": self.weight, "component_labels": self.labels}
+        sides = {"sample_weight": self.weight, "component_labels": self.labels, "y": self.y}
         return estimator.fit(self.X, **{k: v for k, v in sides.items() if v is not None})
 
     def part(self, rows: Array) -> Rows:
         return Rows(
-            _take_rows(self.X, rows), _take_side(self.weight, rows), _take_side(self.labels, rows)
+            _take_rows(self.X, rows),
+            _take_side(self.weight, rows),
+            _take_side(self.labels, rows),
+            _take_side(self.y, rows),
         )
 
     def weights(self) -> Array:
@@ -80,21 +87,27 @@ def n_rows(X: Any) -> int:
     return int(shape[0])
 
 
-def folds(X: Any, cv: Any, seed: int) -> list[tuple[Array, Array]]:
+def folds(X: Any, cv: Any, seed: int, classes: Array | None = None) -> list[tuple[Array, Array]]:
     """Numbers of the rows to fit and of those held out.
 
     ``cv`` is a number of folds, a share of the rows, or, as in scikit-learn, an object with a
-    method ``split`` or the pairs themselves.
+    method ``split`` or the pairs themselves. With ``classes`` (n,) of the rows each part has as
+    many of every class as can be, and the only row of a class is never held out.
     """
     check_in_memory(X)
     n = n_rows(X)
     if isinstance(cv, Real):
         order = np.random.default_rng(seed % 2**63).permutation(n)
         share = float(cv)
-        held = [order[: round(share * n)]] if share < 1 else np.array_split(order, int(share))
+        if classes is not None:
+            order, alone = _by_class(order, classes)
+            held = _deal(order, share)
+            held = [np.setdiff1d(part, alone) for part in held]
+        else:
+            held = [order[: round(share * n)]] if share < 1 else np.array_split(order, int(share))
         pairs = [(np.setdiff1d(order, part), np.sort(part)) for part in held]
     else:
-        pairs = list(cv.split(np.empty((n, 1))) if hasattr(cv, "split") else cv)
+        pairs = list(cv.split(np.empty((n, 1)), classes) if hasattr(cv, "split") else cv)
         if any(not hasattr(pair, "__len__") or len(pair) != 2 for pair in pairs):
             raise ValueError(
                 f"cv={cv!r} is neither a number nor pairs of row numbers (those to fit, those held "
@@ -108,9 +121,26 @@ def folds(X: Any, cv: Any, seed: int) -> list[tuple[Array, Array]]:
     return [(np.asarray(train), np.asarray(test)) for train, test in pairs]
 
 
+def _by_class(order: Array, classes: Array) -> tuple[Array, Array]:
+    """Rows in random order, those of a class one after another; and rows alone in their class."""
+    counts = np.bincount(classes[classes >= 0], minlength=1)
+    alone = np.flatnonzero((classes >= 0) & (counts[classes] == 1))
+    return order[np.argsort(classes[order], kind="stable")], alone
+
+
+def _deal(order: Array, share: float) -> list[Array]:
+    """So many parts, or one of this share, by dealing the rows out in turn."""
+    if share >= 1:
+        return [order[k :: int(share)] for k in range(int(share))]
+    edges = np.floor(np.arange(len(order) + 1) * share + 0.5)
+    return [order[np.diff(edges) > 0]]
+
+
 def score_rows(model: Any, rows: Rows) -> Scores:
     """Rows without a single entry say nothing, and are left out as they are in fits."""
-    values, weights = np.asarray(model.score_samples(rows.X), dtype=float), rows.weights()
+    outputs = {} if rows.y is None else {"y": rows.y}
+    values = np.asarray(model.score_samples(rows.X, **outputs), dtype=float)
+    weights = rows.weights()
     source = model._open(rows.X, reset=False)
     empty = np.concatenate([_find_empty(block.X) for block in source.blocks()])
     used = ~empty & (weights > 0)

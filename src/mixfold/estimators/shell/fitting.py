@@ -117,9 +117,16 @@ def _fingerprint(value: Any) -> str:
 
 
 def run_fit(
-    estimator: Any, model: Any, survey: Survey, plan: Plan, warm: WarmStart | None = None
+    estimator: Any,
+    model: Any,
+    survey: Survey,
+    plan: Plan,
+    warm: WarmStart | None = None,
+    *,
+    resumable: bool = True,
 ) -> Fit:
-    """Fit a model by the engine, with the estimator's checkpoint and progress."""
+    """Fit a model by the engine, with the estimator's progress and, if ``resumable``, its
+    checkpoint."""
     warm = warm or WarmStart()
     return loop.fit(
         model,
@@ -127,7 +134,7 @@ def run_fit(
         survey.executor,
         plan,
         pilot=survey.pilot,
-        checkpoint=checkpoint_of(estimator),
+        checkpoint=checkpoint_of(estimator) if resumable else None,
         progress=Progress(int(estimator.verbose), estimator.verbose_interval),
         start=warm.params,
         earlier=warm.climb,
@@ -166,7 +173,7 @@ def store_fit(estimator: Any, fit: Fit, survey: Survey) -> None:
 
 def forget_stream(estimator: Any) -> None:
     """Without what batches before a fit have left."""
-    for name in ("_schedule", "_order"):
+    for name in ("_schedule", "_order", "_kept"):
         estimator.__dict__.pop(name, None)
 
 

@@ -17,6 +17,7 @@ from mixfold.contracts import Array, Positive, Shares, record
 from mixfold.estimators.shell.targets import (
     Target,
     known_share,
+    learn_score_target,
     learn_target,
     score_predictions,
     weights_or_ones,
@@ -65,6 +66,20 @@ def _code_numbers(encoded: Array, weights: Array, standardized: bool) -> Coding:
     seen = np.asarray(~np.isnan(encoded).all(axis=0))
     nothing = np.zeros((0, 0))
     return Coding(nothing, center, scale, means, deviations**2, np.zeros(0), seen)
+
+
+def _code_scores(target: Target, encoded: Array, weights: Array) -> Coding:
+    """Of ordered categories their ranks 0, 1, .., of counts the counts themselves."""
+    C = len(target.classes)
+    ranks = np.where(encoded >= 0, encoded, np.nan) if C else encoded
+    means, deviations = _moments(np.reshape(ranks, (len(ranks), 1)).astype(float), weights)
+    prior = np.zeros(0)
+    if C:
+        counts = np.bincount(encoded[encoded >= 0], weights[encoded >= 0], minlength=C)
+        prior = counts / counts.sum()
+    codes = np.arange(C, dtype=float)[:, None] if C else np.zeros((0, 0))
+    nothing, seen = np.zeros(1), np.ones(1, bool)
+    return Coding(codes, nothing, np.ones(1), means, deviations**2, prior, seen)
 
 
 def _moments(values: Array, weights: Array) -> tuple[Array, Array]:
@@ -168,6 +183,13 @@ def learn_output_set(
         wanted = target.task == "regression" if standardize == "auto" else bool(standardize)
         coding = _code_numbers(encoded, weights, wanted)
     found = OutputSet(target, coding)
+    return found, found.code(encoded)
+
+
+def learn_score_output(y: Any, task: str, weights: Array | None) -> tuple[OutputSet, Array]:
+    """Ordered categories or counts, and their outputs (n, 1), NaN where unknown."""
+    target, encoded = learn_score_target(y, task, weights)
+    found = OutputSet(target, _code_scores(target, encoded, weights_or_ones(weights, len(encoded))))
     return found, found.code(encoded)
 
 

@@ -51,6 +51,8 @@ from mixfold.engine.sources.weights_and_labels import Sides
 from mixfold.estimators.shell.base import MixfoldEstimator, warn
 
 TASKS = ("auto", "classification", "multilabel", "regression")
+# outputs of a score: of these y is learned as of classes or numbers
+SCORE_TASKS = {"ordered": "classification", "count": "regression"}
 
 # what sklearn's type_of_target calls the known entries, and what is made of it
 _KINDS = {
@@ -175,7 +177,7 @@ def tag_target(tags: Any, task: str) -> Any:
     tags.target_tags.multi_output = task in ("multilabel", "regression", "auto")
     tags.classifier_tags = ClassifierTags(multi_label=task == "multilabel")
     tags.regressor_tags = RegressorTags()
-    kinds = {"auto": None, "regression": "regressor"}
+    kinds = {"auto": None, "regression": "regressor", "count": "regressor"}
     tags.estimator_type = kinds.get(task, "classifier")
     return tags
 
@@ -375,6 +377,36 @@ class Target:
         return outputs[:, 0] if self.flat else outputs
 
 
+def learn_score_target(y: Any, task: str, weights: Array | None) -> tuple[Target, Array]:
+    """As ``learn_target``, for ordered categories and for counts, in one column."""
+    values = as_target(y)
+    if values.ndim == 2 and values.shape[1] > 1:
+        raise ValueError(
+            f"task={task!r} takes y of one column, got y of shape {values.shape}; fit an estimator "
+            "for each column"
+        )
+    target, encoded = learn_target(values, SCORE_TASKS[task], weights)
+    if task == "ordered" and target.classes.dtype.kind not in "iufb":
+        raise ValueError(
+            "task='ordered' needs categories that are numbers, whose order is theirs; y holds "
+            f"{target.classes.tolist()[0]!r}: give their ranks, 0, 1, 2 and so on"
+        )
+    if task == "count":
+        check_counts(encoded)
+    return target, encoded
+
+
+def check_counts(encoded: Array) -> None:
+    """Refuse numbers that count nothing."""
+    known = encoded[~np.isnan(encoded)]
+    bad = known[(known < 0) | (known != np.round(known))]
+    if bad.size:
+        raise ValueError(
+            f"task='count' needs y of whole numbers >= 0, NaN where unknown; y holds {bad[0]:g}; "
+            "for other numbers set task='regression'"
+        )
+
+
 def class_target(classes: Array) -> Target:
     """The target of classes that are known."""
     return Target("classification", classes, 1, True)
@@ -542,7 +574,10 @@ def _take_column(
 
 # ------------------------------------------------------------------ class numbers
 
-_MARK_AS_UNKNOWN = "; a row of another class is marked by None, NaN or, among integers, -1"
+_MARK_AS_UNKNOWN = (
+    "; a row of another class is marked by None, NaN or, among integers, -1 (the first call of "
+    "partial_fit takes all that may come, classes=...)"
+)
 
 
 def encode_classes(

@@ -26,7 +26,7 @@ _QUESTIONS = (
     "reconstruct",
 )  # fmt: skip
 # what a model holds that has learned from batches, or goes on from its own parameters
-_BATCHES = ("_schedule", "_moments", "_learned", "_buffer")
+_BATCHES = ("_schedule", "_moments", "_learned", "_buffer", "_kept")
 _ROWS = 3
 # attributes of models that were fitted to a target, whose score needs one
 _TARGETS = ("classes_", "_target", "_sets", "_output")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.estimators.search.results import CRITERIA, describe_evidence, note
+from mixfold.estimators.search.results import CRITERIA, HELD_OUT, describe_evidence, note
 from mixfold.report.charts.lines import Curve, line_chart
 from mixfold.report.formatting import NOTHING, count, number, plural
 from mixfold.report.markup import Html, join, tag
@@ -22,6 +22,8 @@ _NAMES = {
     "icl": "ICL",
     "held-out": "held-out log density per row",
     "bound": "bound on the log evidence",
+    "log-loss": "held-out log loss per row",
+    "squared-error": "held-out squared error",
 }
 
 
@@ -80,10 +82,11 @@ def _next(asked: Any, results: Any, best: int) -> str:
 def _table(results: Any, values: Array, best: int, name: str) -> Html:
     order = np.argsort(np.nan_to_num(results["delta"], nan=np.inf), kind="stable")[:_SHOWN]
     tested = bool(np.isfinite(results["p_value"]).any())
-    with_errors = name == _NAMES["held-out"]
+    criterion = next(key for key, words in _NAMES.items() if words == name)
+    errors, with_errors = f"{CRITERIA[criterion][0]}_se", criterion in HELD_OUT
     rows = []
     for i in order:
-        error = f" \u00b1 {number(results['held_out_se'][i], 2)}" if with_errors else ""
+        error = f" \u00b1 {number(results[errors][i], 2)}" if with_errors else ""
         p = results["p_value"][i]
         rows.append([
             f"{results['label'][i]}{' (best)' if i == best else ''}",
