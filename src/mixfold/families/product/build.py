@@ -18,6 +18,7 @@ from mixfold.families.bayes.normal_wishart import BayesFull, BayesTied
 from mixfold.families.component import ComponentFamily
 from mixfold.families.conjugate import ConjugateFamily
 from mixfold.families.exponential import EXPONENTIAL_FAMILIES
+from mixfold.families.exponential.wishart import Wishart
 from mixfold.families.product.bayes import ProductFamily
 from mixfold.families.product.family import PlainProduct
 from mixfold.families.product.records import Part
@@ -32,6 +33,7 @@ PARTS: dict[str, type[ComponentFamily]] = {
     "tied-spherical": BayesTiedSpherical,
     "known": KnownCovariance,
     **EXPONENTIAL_FAMILIES,
+    "wishart": Wishart,
 }
 
 
