@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixfold.families.bayes.known_covariance import KnownCovariance
+from mixfold.families.bayes.known_mean import KnownMean
 from mixfold.families.bayes.normal_gamma import (
     BayesDiagonal,
     BayesSpherical,
@@ -32,6 +33,7 @@ PARTS: dict[str, type[ComponentFamily]] = {
     "tied-diag": BayesTiedDiagonal,
     "tied-spherical": BayesTiedSpherical,
     "known": KnownCovariance,
+    "known-mean": KnownMean,
     **EXPONENTIAL_FAMILIES,
     "wishart": Wishart,
 }
