@@ -27,7 +27,7 @@ def _within_six_errors(draws: list[tuple[int, ...]], law: dict[tuple[int, ...], 
     of batches, which know of the correlation of draws, and no smaller than of independent ones."""
     assert not set(draws) - set(law)
     cells = [key for key, share in law.items() if share > 0.008]
-    assert len(cells) > 12
+    assert len(cells) > 8
     tables = np.array([[draw == key for key in cells] for draw in draws], float)
     tables = np.column_stack([tables, 1 - tables.sum(axis=1)])
     wanted = np.array([law[key] for key in cells])
@@ -43,9 +43,9 @@ def _example(family: Any, mixing: Any, seed: int) -> tuple[np.ndarray, Any, Any]
     rng = np.random.default_rng(seed)
     side = np.array([1.0, 1, 1, -1, -1, -1, -1])[:, None]
     if isinstance(family, Poisson):
-        X = rng.poisson(6 + 3 * side, (7, 2)).astype(float)
+        X = rng.poisson(6 + 1.5 * side, (7, 2)).astype(float)
     else:
-        X = rng.standard_normal((7, 2)) + 0.9 * side
+        X = rng.standard_normal((7, 2)) + 0.5 * side
     model = mixture_to_sample(family, mixing, pilot_of(X))
     return X, model, rng
 
@@ -90,6 +90,8 @@ def test_exact_law_of_partitions(family: Any, mixing: Any, alone: bool) -> None:
     else:
         law = partition_law(7, 3, weight_once, labelled=True)
     sampler = CollapsedSampler(model, Block(X), pilot_of(X), process=process, proposals=2)
+    # all rows in one cluster, from which a finite mixture splits into one of two empty slots
+    assert process or law[(0,) * 7] > 0.01
     sampler.start(np.zeros(7, np.int64))
     free, known, draws = np.arange(7), np.zeros(7, bool), []
     for step in range(9_000 if alone else 3_600):
