@@ -94,6 +94,7 @@ class GaussianFamily(ComponentFamily):
 
     rounded: bool = field(default=False, kw_only=True)
 
+    free_means: ClassVar[bool] = True  # whether components are where their rows are
     matrix: ClassVar[bool]  # whether a covariance is a matrix rather than variances
 
     def frame(self, X: Array, weight: Array, spread: Array | None = None) -> Frame:

@@ -24,8 +24,13 @@ WITH_NAN = [name for name, family in FAMILIES.items() if family.takes_missing]
 SPARSE = [name for name, family in FAMILIES.items() if family.takes_sparse]
 PAIRS = [name for name, family in FAMILIES.items() if isinstance(family, PairFamily)]
 SHARES = [name for name, family in FAMILIES.items() if isinstance(family, SimplexFamily)]
-# families that have a conjugate prior
-CONJUGATE = [name for name, family in FAMILIES.items() if isinstance(family, ConjugateFamily)]
+# families that have a conjugate prior and a posterior, and those with a mode of it alone
+CONJUGATE = [name for name, family in FAMILIES.items() if "expected" in family.readings]
+MODE_ONLY = [
+    name
+    for name, family in FAMILIES.items()
+    if isinstance(family, ConjugateFamily) and "expected" not in family.readings
+]
 # families whose posterior is exact, and can be drawn from
 DRAWN = [name for name, family in FAMILIES.items() if "draw" in family.readings]
 

@@ -13,10 +13,13 @@ from scipy.special import betaln, expit, gammaln, softmax
 
 from mixfold.families.exponential import (
     Bernoulli,
+    Beta,
     Binomial,
     Categorical,
+    Dirichlet,
     Exponential,
     Gamma,
+    GammaShape,
     LinearFamily,
     Multinomial,
     NegativeBinomial,
@@ -56,6 +59,8 @@ class Example:
         Parameters of K components of D columns.
     usual : callable (mean)
         Fields of the default prior that are not all one, from the means of the columns.
+    valid : float
+        An entry that a row may have in all columns.
     """
 
     family: LinearFamily
@@ -68,6 +73,7 @@ class Example:
     bad: tuple[tuple[float, str], ...]
     n_free: int = K * D
     usual: Callable[[np.ndarray], dict[str, Any]] = field(default=lambda mean: {})
+    valid: float = 1.0
 
 
 def _shares(p: np.ndarray) -> np.ndarray:
@@ -96,7 +102,50 @@ def _beta_negative_binomial(x: np.ndarray, q: Any, k: int) -> np.ndarray:
 COUNTS = ((-1.0, "counts: whole numbers from 0 up"), (0.25, "counts"), (np.inf, "counts"))
 AMOUNTS = ((0.0, "positive and finite"), (-1.0, "positive"), (np.inf, "positive and finite"))
 
+SHARES = ((0.0, "shares between 0 and 1"), (1.0, "shares"), (-0.5, "shares"), (np.inf, "shares"))
+
 EXAMPLES: dict[str, Example] = {
+    "beta": Example(
+        Beta(a=[2.0, 1.0, 0.7, 3.0], b=1.5, rows=2.0),
+        Beta(),
+        lambda f, p, rng: np.clip(rng.beta(6 * p, 6 * (1 - p)), 1e-12, 1 - 1e-12),
+        lambda x, t: stats.beta.logpdf(x, np.exp(t[:D]), np.exp(t[D:])),
+        lambda params: expit(params.theta[:, :D] - params.theta[:, D:]),
+        None,
+        {
+            "a": lambda params: np.exp(params.theta[:, :D]),
+            "b": lambda params: np.exp(params.theta[:, D:]),
+        },
+        SHARES,
+        n_free=2 * K * D,
+        valid=0.5,
+    ),
+    "dirichlet": Example(
+        Dirichlet(concentration=[2.0, 1.0, 0.7, 3.0]),
+        Dirichlet(),
+        lambda f, p, rng: _shares(rng.standard_gamma(6 * p) + 1e-9),
+        lambda x, t: stats.dirichlet.logpdf(x.T, np.exp(t)),
+        lambda params: softmax(params.theta, axis=1),
+        None,
+        {"concentrations": lambda params: np.exp(params.theta)},
+        ((0.0, "positive shares of a whole"), (-0.5, "shares"), (1.5, "positive shares")),
+        n_free=K * D,
+        valid=0.25,
+    ),
+    "gamma-shape": Example(
+        GammaShape(shape=SHAPE, rate=[1.0, 2.0, 3.0, 4.0], rows=0.5),
+        GammaShape(),
+        lambda f, p, rng: rng.gamma(SHAPE[: p.shape[1]], 8 * p),
+        lambda x, t: stats.gamma.logpdf(x, np.exp(t[D:]), scale=np.exp(t[:D] - t[D:])),
+        lambda params: np.exp(params.theta[:, :D]),
+        None,
+        {
+            "shapes": lambda params: np.exp(params.theta[:, D:]),
+            "rates": lambda params: np.exp(params.theta[:, D:]) / params.means,
+        },
+        AMOUNTS,
+        n_free=2 * K * D,
+    ),
     "bernoulli": Example(
         Bernoulli(a=0.7, b=1.3),
         Bernoulli(),

@@ -29,14 +29,14 @@ from .examples import CATEGORIES, EXAMPLES, D, K
 
 # ------------------------------------------------ support
 
-BAD = [(e.family, value, rule) for e in EXAMPLES.values() for value, rule in e.bad]
+BAD = [(e.family, value, rule, e.valid) for e in EXAMPLES.values() for value, rule in e.bad]
 
 
-@pytest.mark.parametrize(("family", "value", "rule"), BAD)
+@pytest.mark.parametrize(("family", "value", "rule", "valid"), BAD)
 def test_entries_that_no_component_can_produce_are_named(
-    family: Any, value: float, rule: str
+    family: Any, value: float, rule: str, valid: float
 ) -> None:
-    X = np.ones((6, D))
+    X = np.full((6, D), valid)
     X[4, 2] = value
     family.check(Block(X[:4]), None)
     with pytest.raises(ValueError, match=f"column 2.*{rule}.*row 104 has {value:g}"):

@@ -120,6 +120,8 @@ class BayesEstimator(MixtureEstimator):
         rest = np.setdiff1d(np.arange(self.n_features_in_), known)
         if not isinstance(model, BayesMixture) or model.inference.drawn:
             return super()._condition(known, values)
+        if "expected" not in model.family.readings:  # a mode is all that is known of the posterior
+            return super()._condition(known, values)
         family, params = model.condition_predictive(self._params, known, values)
         other = self._for_columns_of(family, rest)
         if isinstance(params, BayesParams):

@@ -55,6 +55,7 @@ def run_chains(
     *,
     collapsed: bool,
     process: bool,
+    proposals: int,
     time_budget: float | None,
     verbose: tuple[int, int],
     checkpoint: Checkpoint | None = None,
@@ -74,6 +75,8 @@ def run_chains(
         Whether parameters are integrated out, or drawn with the labels.
     process : bool
         Whether the number of components is not bounded; read by the collapsed sampler only.
+    proposals : int
+        Splits and mergers that the collapsed sampler proposes in each sweep.
     time_budget : float, optional
         Seconds for all of them together.
     verbose : tuple of (verbose, verbose_interval)
@@ -92,7 +95,9 @@ def run_chains(
             keeper = _Keeper(checkpoint, task.seed, stored.chains, begun)
             try:
                 if collapsed:
-                    chain = run_collapsed_chain(task, plan, number, watch, process=process)
+                    chain = run_collapsed_chain(
+                        task, plan, number, watch, process=process, proposals=proposals
+                    )
                 else:
                     chain = _sample(task, plan, number, watch, keeper, begun)
                 chains.append(chain)

@@ -22,7 +22,13 @@ _ROWS = 4096
 
 
 def run_collapsed_chain(
-    task: Task, sweeps: Sweeps, number: int, watch: Watcher | None = None, *, process: bool
+    task: Task,
+    sweeps: Sweeps,
+    number: int,
+    watch: Watcher | None = None,
+    *,
+    process: bool,
+    proposals: int = 0,
 ) -> Chain:
     """One chain, from the start that a blocked chain has.
 
@@ -36,6 +42,8 @@ def run_collapsed_chain(
     watch : callable, optional
     process : bool
         Whether there is any number of clusters: a Dirichlet process.
+    proposals : int
+        Splits and mergers that are proposed in each sweep.
 
     Raises
     ------
@@ -45,7 +53,9 @@ def run_collapsed_chain(
     model = task.model
     assert isinstance(model, BayesMixture) and task.pilot is not None
     block = gather_rows(task.source)
-    sampler = CollapsedSampler(model, block, task.pilot, process=process)
+    sampler = CollapsedSampler(
+        model, block, task.pilot, process=process, proposals=proposals
+    )
 
     def step(sweep: int, keep: bool) -> tuple[Any, Array | None, Array]:
         rng = np.random.default_rng([task.seed % 2**63, number, sweep, _STREAM])

@@ -75,6 +75,8 @@ from mixfold.models.mixtures.mixture import MixtureReading
 from mixfold.models.mixtures.remaining_columns import MixtureOfRemainingColumns
 from mixfold.models.mixtures.starts import STARTS
 
+# splits and mergers that a sweep of the collapsed sampler proposes
+PROPOSALS = 1
 # posteriors that densities are averaged over, at most
 _AVERAGED = 50
 # what only chains leave, and what they do not
@@ -245,6 +247,7 @@ class GeneralMixture(BayesEstimator):
             self.n_chains,
             collapsed=self.inference == "collapsed",
             process=self._weights_name() == "stick-breaking",
+            proposals=PROPOSALS if self.merge_split else 0,
             time_budget=self.time_budget,
             verbose=(int(self.verbose), self.verbose_interval),
             checkpoint=checkpoint_of(self),
@@ -543,8 +546,9 @@ class Mixture(GeneralMixture):
         'random', 'random_from_data' and 'randconst'; 'auto' is 'random' responsibilities where the
         number of components is learned, else 'kmeans'.
     merge_split : bool, default=True
-        Try to merge components that share rows and to split others; keep what raises the bound.
-        Only 'vb' does this.
+        Try to merge components that share rows and to split others. 'vb' and MAP keep what raises
+        the objective; 'collapsed' proposes some in each sweep, so that chains that began in
+        different partitions meet; 'gibbs' does not do this.
     batch_size : int, default=None
         Rows between two updates of the parameters. Only 'vb' and MAP have such batches (memoised
         schedule: the bound stays exact); None updates after each pass.

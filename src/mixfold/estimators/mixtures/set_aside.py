@@ -155,12 +155,14 @@ def set_aside_columns(
 
 
 def gaussian_columns(family: ComponentFamily, n_features: int) -> Array:
-    """The columns of a table that are Gaussian: those of counts and codes are kept as they are."""
+    """The columns of a table that are Gaussian around means of their own: those of counts and
+    codes are kept as they are."""
     if isinstance(family, ProductSteps):
         own = [c for p, c in zip(family.parts, family.columns, strict=True) if _is_gaussian(p)]
         return np.sort(np.concatenate([np.empty(0, int), *own]))
-    return np.arange(n_features if isinstance(family, GaussianFamily) else 0)
+    free = isinstance(family, GaussianFamily) and family.free_means
+    return np.arange(n_features if free else 0)
 
 
 def _is_gaussian(part: Part) -> bool:
-    return isinstance(part.family, GaussianFamily)
+    return isinstance(part.family, GaussianFamily) and part.family.free_means

@@ -49,7 +49,7 @@ def check_answers(estimator: Any) -> None:
         warnings.simplefilter("ignore")
         _check_parts(tried)
         for question, ask in _questions(tried):
-            problem = _first_problem(ask, _rows(tried.n_features_in_))
+            problem = _first_problem(ask, _rows(tried))
             if problem is not None:
                 raise ValueError(f"its parts do not fit each other: {question} fails ({problem})")
 
@@ -96,7 +96,7 @@ def _check_parts(estimator: Any) -> None:
         seed_from(estimator.random_state)
     classes = getattr(estimator, "classes_", None)
     if isinstance(classes, np.ndarray) and len(classes) and hasattr(estimator, "predict_proba"):
-        for rows in _rows(estimator.n_features_in_):
+        for rows in _rows(estimator):
             try:
                 chances = np.asarray(estimator.predict_proba(rows))
             except Exception:  # told of below
@@ -127,12 +127,21 @@ def _after_batch(estimator: Any, rows: Source) -> Any:
     return None if ask is None else getattr(further, ask)(rows)
 
 
-def _rows(n_features: int) -> Iterator[Source]:
-    """Rows that models of numbers, counts, codes and bits take: some of these, if not all."""
+def _rows(estimator: Any) -> Iterator[Source]:
+    """Rows that models of numbers, counts, codes and bits take: some of these, if not all. Models
+    of rows whose entries belong together, shares of a whole or a matrix, take what they draw."""
+    n_features = estimator.n_features_in_
     some: Array = np.zeros((_ROWS, n_features))
     some[0, 0] = 1.0
     for rows in (some, np.ones((_ROWS, n_features)), np.full((_ROWS, n_features), 0.5)):
         yield open_source(rows)
+    if hasattr(estimator, "sample"):
+        try:
+            drawn = np.asarray(estimator.sample(_ROWS)[0], float)
+        except Exception:  # which is a question of its own
+            return
+        if drawn.shape == some.shape:
+            yield open_source(drawn)
 
 
 def _first_problem(ask: Callable[[Source], Any], candidates: Iterator[Source]) -> str | None:

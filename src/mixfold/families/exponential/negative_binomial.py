@@ -74,6 +74,7 @@ from mixfold.families.exponential.support import per_column, require_positive
 from mixfold.math.frame import Frame, plain_frame
 from mixfold.math.gamma_law import expected_log, fit_gamma, gamma_kl, log_gamma_draw
 from mixfold.math.log_factorials import log_factorial_sums
+from mixfold.math.roots import decreasing_root
 from mixfold.math.symmetric import LOG_LIMIT
 
 # r stays above this: counts that are nearly all zero, and huge where they are not
@@ -145,29 +146,6 @@ def _psi_tail(z: Array) -> Array:
     """psi(z) - (ln z - 1 / (2 z))."""
     w = 1 / z**2
     return np.asarray(-w * (1 / 12 - w * (1 / 120 - w * (1 / 252 - w / 240))))
-
-
-def decreasing_root(
-    function: Callable[[Array], tuple[Array, Array]], start: Array, low: float, high: float
-) -> Array:
-    """Where decreasing functions (value and slope) of one number each are zero, or the nearer end.
-
-    Newton's steps inside a bracket, or half of it.
-    """
-    below, above = np.full(start.shape, low), np.full(start.shape, high)
-    t = np.clip(start, low, high)
-    beyond = function(above)[0] >= 0
-    for _ in range(200):
-        value, slope = function(t)
-        below, above = np.where(value >= 0, t, below), np.where(value >= 0, above, t)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            fresh = t - value / slope
-        inside = (fresh > below) & (fresh < above) & (slope < 0)
-        fresh = np.where(inside, fresh, 0.5 * (below + above))
-        moved, t = np.abs(fresh - t)[~beyond], fresh
-        if not moved.size or moved.max() < 1e-13 * max(1.0, high):
-            break
-    return np.where(beyond, high, t)
 
 
 # ------------------------------------------------------------------ records

@@ -17,6 +17,7 @@ from mixfold.families.exponential.records import (
     weighted_base,
     zero_filled,
 )
+from mixfold.math.frame import Frame, plain_frame
 from mixfold.math.lifted import Sums, lifted_pass, lifted_scores
 from mixfold.math.sparse_linear import SparseSums, linear_pass, linear_scores, linear_sums
 
@@ -27,7 +28,7 @@ def scores_of(work: LinearWork, reading: LinearReading) -> Array:
         out = linear_scores(work.rows, reading.slope, reading.offset)
     else:
         features, theta = lift(work.rows, reading, np.zeros(len(reading.slope)))
-        out = lifted_scores(work.rows, reading.frame, features, theta)
+        out = lifted_scores(work.rows, _frame(work, reading), features, theta)
     return out if work.base is None else out + work.base[:, None]
 
 
@@ -65,11 +66,17 @@ def whole_pass(
         moments = _of_sparse(found, base)
     else:
         features, theta = lift(work.rows, reading, log_weights)
-        sums = lifted_pass(work.rows, reading.frame, features, theta)
+        sums = lifted_pass(work.rows, _frame(work, reading), features, theta)
         D = reading.slope.shape[1]
         count = sums.moments[:, :-D][:, -D:]  # per column, or one for all of them
         moments = LinearMoments(count, sums.moments[:, -D:], base)
     return moments, replace(sums, log_likelihood=sums.log_likelihood + base)
+
+
+def _frame(work: LinearWork, reading: LinearReading) -> Frame:
+    """Of the rows as the sums take them, which may have other columns than the table."""
+    width = work.rows.X.shape[1]
+    return reading.frame if reading.frame.origin.size == width else plain_frame(width)
 
 
 def _of_sparse(sums: SparseSums, base: float) -> LinearMoments:

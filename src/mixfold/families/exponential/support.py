@@ -39,6 +39,15 @@ def refuse(
             )
 
 
+def refuse_sparse(block: Block, name: str, what: str) -> None:
+    """Raise for sparse rows of a family whose entries are never zero."""
+    if issparse(block.X):
+        raise ValueError(
+            f"the family {name!r} takes {what} only, and the entries that a sparse matrix does not "
+            "store are zeros. Pass a dense array, or choose the family 'poisson' for counts."
+        )
+
+
 def _exact(value: Any) -> str:
     """A number as short as it can be told from its neighbours: 3.0000001 is no 3."""
     short = f"{value:g}"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixfold.families.bayes.known_covariance import KnownCovariance
+from mixfold.families.bayes.known_mean import KnownMean
 from mixfold.families.bayes.normal_gamma import (
     BayesDiagonal,
     BayesSpherical,
@@ -18,6 +19,7 @@ from mixfold.families.bayes.normal_wishart import BayesFull, BayesTied
 from mixfold.families.component import ComponentFamily
 from mixfold.families.conjugate import ConjugateFamily
 from mixfold.families.exponential import EXPONENTIAL_FAMILIES
+from mixfold.families.exponential.wishart import Wishart
 from mixfold.families.product.bayes import ProductFamily
 from mixfold.families.product.family import PlainProduct
 from mixfold.families.product.records import Part
@@ -31,7 +33,9 @@ PARTS: dict[str, type[ComponentFamily]] = {
     "tied-diag": BayesTiedDiagonal,
     "tied-spherical": BayesTiedSpherical,
     "known": KnownCovariance,
+    "known-mean": KnownMean,
     **EXPONENTIAL_FAMILIES,
+    "wishart": Wishart,
 }
 
 

@@ -4,7 +4,8 @@ A sweep visits the rows in random order. Each leaves its cluster and sits down a
 
     p(z_n = k | others) ~ (N_k + prior) p(x_n | rows of k),    new cluster: alpha p(x_n | prior)
 
-which is algorithm 3 of Neal (2000) for a Dirichlet process, and its finite relative otherwise.
+which is algorithm 3 of Neal (2000) for a Dirichlet process, and its finite relative otherwise. Before
+that, clusters may be split and merged as wholes (``split_merge``).
 
 References
 ----------
@@ -14,6 +15,7 @@ Computational and Graphical Statistics 9, 249-265.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +27,7 @@ from mixfold.models.mixtures.bayes_mixture import BayesMixture, BayesParams
 from mixfold.models.mixtures.mixture import Mixture
 from mixfold.models.mixtures.partition_priors import PartitionPrior, partition_prior_of
 from mixfold.models.mixtures.rows import informative, tiles, with_labels, without_empty_rows
+from mixfold.models.mixtures.split_merge import propose
 from mixfold.models.mixtures.starts import RandomStart
 from mixfold.models.mixtures.urns import Urn, urns_of
 
@@ -44,6 +47,8 @@ class CollapsedSampler:
     pilot : Pilot
     process : bool
         Whether there is any number of clusters, rather than ``model.n_components``.
+    proposals : int, default=0
+        Proposals in each sweep to split a cluster or to merge two.
 
     Attributes
     ----------
@@ -52,11 +57,23 @@ class CollapsedSampler:
     counts : ndarray
         Rows of each slot.
     alpha : float
+    accepted : int
+        Proposals that were.
     """
 
-    def __init__(self, model: BayesMixture, block: Block, pilot: Pilot, *, process: bool) -> None:
+    def __init__(
+        self,
+        model: BayesMixture,
+        block: Block,
+        pilot: Pilot,
+        *,
+        process: bool,
+        proposals: int = 0,
+    ) -> None:
         _check_model(model)
         self._model = model
+        self._process, self._proposals, self.accepted = process, proposals, 0
+        self._masses_at, self._own = (0, 0.0), np.zeros(0)
         self._seating: PartitionPrior = partition_prior_of(model.mixing, process=process)
         block = with_labels(without_empty_rows(block), model.n_components)
         _check_weights(block)
@@ -99,7 +116,7 @@ class CollapsedSampler:
         for urn in self._urns:
             urn.resize(n_slots)
         self.counts = np.concatenate([self.counts, np.zeros(n_slots - len(self.counts))])
-        self._scores = np.zeros(n_slots)
+        self._scores, self._alone = np.zeros(n_slots), np.zeros(n_slots)
 
     def _score(self, row: int, counts: Array, out: Array) -> None:
         for urn in self._urns:
@@ -147,8 +164,11 @@ class CollapsedSampler:
         self._rebuild()
 
     def sweep(self, rng: np.random.Generator) -> None:
-        """Every row once, then alpha."""
+        """Splits and mergers, every row once, then alpha."""
         self._sweeps += 1
+        free = self._rows[self._known[self._rows] < 0]
+        for _ in range(self._proposals):
+            self.accepted += propose(self, free, self._known >= 0, rng)
         self._visit(rng)
         self.alpha = self._seating.draw_alpha(self.counts, self.alpha, rng)
         if self._sweeps % REBUILT_AFTER == 0:
@@ -183,6 +203,64 @@ class CollapsedSampler:
             slot = len(self.counts)
             self._resize(2 * slot)
         return slot
+
+    # ------------------------------------------------ splits and mergers: ``Tables``
+
+    def place(self, row: int, slot: int) -> None:
+        self.labels[row] = slot
+        self._put(row, slot)
+
+    def lift(self, row: int) -> None:
+        slot = int(self.labels[row])
+        self.labels[row] = -1
+        self._take(row, slot)
+
+    def vacate(self, slots: tuple[int, ...], rows: Array) -> None:
+        self.labels[rows] = -1
+        for slot in slots:
+            self.counts[slot] = 0
+            for urn in self._urns:
+                urn.clear(slot)
+
+    def log_odds(self, row: int, one: int, two: int) -> float:
+        alone, own = self._alone, self._own_masses()
+        alone[one], alone[two] = self.counts[one], self.counts[two]
+        mass = (alone[two] + own[two]) / (alone[one] + own[one])
+        self._score(row, alone, self._scores)
+        gap = float(self._scores[two] - self._scores[one])
+        self._scores[one] = self._scores[two] = alone[one] = alone[two] = 0.0
+        return 0.0 if math.isnan(gap) else gap + math.log(mass)
+
+    def log_joint_of(self, slots: tuple[int, ...]) -> float:
+        rows = sum(urn.gain(self._only(slots)) for urn in self._urns)
+        return rows + self._seating.log_prob(self.counts, self.alpha)
+
+    def open_slot(self, uniform: float) -> tuple[int, float]:
+        if self._process:
+            return self._open(), 0.0
+        free = np.flatnonzero((self.counts == 0) & (self._own_masses() > 0))
+        if not free.size:
+            return -1, 0.0
+        return int(free[int(uniform * free.size)]), math.log(free.size)
+
+    def log_choices(self) -> float:
+        if self._process:
+            return 0.0
+        return math.log(np.count_nonzero((self.counts == 0) & (self._own_masses() > 0)))
+
+    def _only(self, slots: tuple[int, ...]) -> Array:
+        """The counts of some slots, as if there were no others."""
+        alone = np.zeros_like(self.counts)
+        for slot in slots:
+            alone[slot] = self.counts[slot]
+        return alone
+
+    def _own_masses(self) -> Array:
+        """What is added to the rows of each slot; kept while alpha is."""
+        if self._masses_at != (len(self.counts), self.alpha):
+            self._masses_at = len(self.counts), self.alpha
+            self._own = self._seating.masses(*self._masses_at)[0]
+        return self._own
 
     # ------------------------------------------------ what a sweep leaves
 
