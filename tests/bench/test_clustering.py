@@ -215,6 +215,44 @@ def test_a_fit_that_fails_counts_as_nothing_found(monkeypatch: pytest.MonkeyPatc
     )
 
 
+def test_an_interrupted_run_goes_on_from_what_was_kept(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def fit(X: Any, k: int, seed: int) -> Partition:
+        if seed == 2 and asked.count(2) == 0:
+            asked.append(2)
+            raise KeyboardInterrupt
+        asked.append(seed)
+        return Partition(np.arange(len(X)) % 2, -float(seed))
+
+    monkeypatch.setattr(clustering_fits, "unknown_methods", lambda: {"a": Method(fit)})
+    path = tmp_path / "kept.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        partitions_unknown([LINE], (0, 1, 2), kept=path)
+    with path.open("a") as file:
+        file.write('\n[["unknown", "hand/li')  # killed while it wrote
+    (row,) = partitions_unknown([LINE], (0, 1, 2), kept=path)
+    assert asked == [0, 1, 2, 2]
+    assert [fit["log_likelihood"] for fit in row["methods"]["a"]] == [[0], [-1], [-2]]
+    again = partitions_unknown([LINE], (0, 1, 2), kept=path)
+    assert asked == [0, 1, 2, 2] and again == [row]
+
+
+def test_the_labeling_is_followed_to_the_fit_that_it_leads_to() -> None:
+    table = blobs()
+    noisy = Labelled("hand/noisy", table.X, (np.where(np.arange(120) % 10 == 0, 0, *table.labelings),))
+    for one in (table, noisy):
+        (fit,) = likelihoods([one], (0,))
+        assert fit["reference"] == pytest.approx(fit["ours"], abs=1e-7)
+        assert not fit["reference_degenerate"]
+    flat = Labelled("hand/flat", np.column_stack([np.tile(np.arange(60.0), 2), np.repeat([0, 9], 60)]),
+                    (np.repeat([1, 2], 60),))  # fmt: skip
+    (fit,) = likelihoods([flat], (0,))
+    assert np.isfinite(fit["reference"])
+
+
 def blobs() -> Labelled:
     """Three groups that everybody finds."""
     rng = np.random.default_rng(0)
@@ -332,7 +370,7 @@ def test_numbers_of_clusters_stand_beside_the_score() -> None:
 
 def test_lower_fits_are_counted_and_marked() -> None:
     usual = {"set": "u/a", "k": 2, "passes": 5, "our_cpu": 1.0, "their_cpu": 2.0, "theirs": -1.0,
-             "their_degenerate": False, "followed_converged": True}  # fmt: skip
+             "their_degenerate": False, "followed_converged": True, "reference": -1.5}  # fmt: skip
     ours = [-1.00009, -1.0002, -1.049, -1.06, -0.9]
     fits = [{**usual, "seed": seed, "ours": value} for seed, value in enumerate(ours)]
     fits[3]["their_degenerate"] = True
