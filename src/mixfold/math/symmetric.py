@@ -60,7 +60,7 @@ def raise_eigenvalues(matrix: Array, floor: float | Array) -> tuple[Array, float
     floor for each column, A >= diag(floor): eigenvalues are raised where it is the identity.
     """
     raised, least = raise_all_eigenvalues(matrix[None], floor)
-    return np.asarray(raised[0]), float(least[0])
+    return (matrix if least[0] == np.inf else np.asarray(raised[0])), float(least[0])
 
 
 def raise_all_eigenvalues(matrices: Array, floor: float | Array) -> tuple[Array, Array]:
