@@ -41,6 +41,7 @@ class Comparison(StrEnum):
     topics = "topics"
     clustering = "clustering"
     clustering_likelihood = "clustering-likelihood"
+    clustering_auto = "clustering-auto"
 
 
 def main(
