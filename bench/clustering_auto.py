@@ -1,4 +1,4 @@
-"""How often ``MixtureClustering(n_clusters="auto")`` is right, on shapes by which it was not chosen."""
+"""How often ``n_clusters="auto"`` is right, on shapes by which its rule was not chosen."""
 
 from __future__ import annotations
 
@@ -48,10 +48,14 @@ def judge(
     """A line for each table and draw."""
     store = Kept(kept)
     return [
-        {"set": name, "seed": seed, **store.ask(partial(_fit, name, seed, quick), "auto", name, seed)}
+        {
+            "set": name,
+            "seed": seed,
+            **store.ask(partial(_fit, name, seed, quick), "auto", name, seed),
+        }
         for name in names
         for seed in seeds
-    ]  # fmt: skip
+    ]
 
 
 def _fit(name: str, seed: int, quick: bool) -> Row:
@@ -95,8 +99,8 @@ def report(result: dict[str, Any]) -> str:
     ]
     return "\n\n".join(
         [
-            "Clusters found by `MixtureClustering()`; HDBSCAN with `min_cluster_size=15`. 'Told': `notes_` "
-            "say that the data do not decide.",
+            "Clusters found by `MixtureClustering()`; HDBSCAN with `min_cluster_size=15`. 'Told': "
+            "`notes_` say that the data do not decide.",
             table(head, lines),
         ]
     )

@@ -32,8 +32,8 @@ def report(result: dict[str, Any]) -> str:
     higher = [fit for fit in fits if fit["ours"] - fit["theirs"] > LOWER]
     parts = [
         "Log-likelihood per row of mixfold's default fit, and of scikit-learn's best of ten starts "
-        "followed to convergence by mixfold's EM (same floor); and of the fit to which EM climbs from "
-        "the reference labeling.",
+        "followed to convergence by mixfold's EM (same floor); and of the fit to which EM climbs "
+        "from the reference labeling.",
         f"Of {len(fits)} fits {len(short)} are lower by more than {LOWER:g} ({len(sound)} of them "
         f"where the better one has no component at its floor), {len(far)} by more than "
         f"{FAR_LOWER:g}; {len(higher)} are higher by more than {LOWER:g}.",

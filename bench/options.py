@@ -11,8 +11,8 @@ from pathlib import Path
 class Options:
     """``quick``: small problems; ``one_thread``: leave out what is measured on all cores.
 
-    ``data``: the folder of real data sets, if there is one. ``keep``: a file to which comparisons of
-    clusters write their figures as they come, and from which they go on.
+    ``data``: the folder of real data sets, if there is one. ``keep``: a file to which comparisons
+    of clusters write their figures as they come, and from which they go on.
     """
 
     quick: bool = False

@@ -250,8 +250,8 @@ def test_the_labeling_is_followed_to_the_fit_that_it_leads_to() -> None:
         (fit,) = likelihoods([one], (0,))
         assert fit["reference"] == pytest.approx(fit["ours"], abs=1e-7)
         assert not fit["reference_degenerate"]
-    flat = Labelled("hand/flat", np.column_stack([np.tile(np.arange(60.0), 2), np.repeat([0, 9], 60)]),
-                    (np.repeat([1, 2], 60),))  # fmt: skip
+    rows = np.column_stack([np.tile(np.arange(60.0), 2), np.repeat([0, 9], 60)])
+    flat = Labelled("hand/flat", rows, (np.repeat([1, 2], 60),))
     (fit,) = likelihoods([flat], (0,))
     assert np.isfinite(fit["reference"])
 
