@@ -83,6 +83,18 @@ def test_a_model_alone_can_be_combined(name):
     assert found.cluster_of_component_.tolist() == [0] * len(found.cluster_of_component_)
 
 
+def test_a_mixture_that_learned_from_a_stream(tmp_path):
+    model = GaussianMixture(8, random_state=0)
+    order = np.random.default_rng(1).permutation(len(X))
+    for _ in range(5):
+        for part in np.array_split(X[order], 3):
+            model.partial_fit(part)
+    model.save(tmp_path / "stream.mixfold")
+    for found in (model.combine(2), mixfold.load(tmp_path / "stream.mixfold").combine(2, X=X)):
+        assert same_clusters(found.predict(X), np.arange(len(X)) < len(X) // 3)
+    assert model.combine(X=X[order]).n_clusters_ == 2
+
+
 def test_draws_of_the_model_give_the_tree_of_its_rows():
     one, other = MODEL.combine(2), MODEL.combine(2, X=X)
     assert same_clusters(one.cluster_of_component_, other.cluster_of_component_)
