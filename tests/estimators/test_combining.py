@@ -124,6 +124,22 @@ def test_ring_and_blob_from_eight_components():
     assert same_clusters(MODEL.combine(X=X).predict(X), truth)
 
 
+def test_two_groups_without_a_dip_are_named_and_pieces_of_a_ring_are_not():
+    rng = np.random.default_rng(3)
+    long = rng.normal(size=(2, 400, 2)) * [3.0, 0.4]
+    crossed = np.concatenate([long[0], long[1][:, ::-1], rng.normal(size=(200, 2)) + [20, 0]])
+    start = [[0, 0], [0, 0.1], [20, 0]]
+    shapes = [np.diag([1 / 9, 6.0]), np.diag([6.0, 1 / 9]), np.eye(2)]
+    mixture = GaussianMixture(3, means_init=start, precisions_init=shapes).fit(crossed)
+    found = mixture.combine(X=crossed)
+    assert found.n_clusters_ == 2
+    (words,) = (w for w in found.notes_ if "groups that overlap" in w)
+    assert "components 0 and 1 are one group" in words
+    # its remedy
+    assert mixture.combine(3, X=crossed).n_clusters_ == 3
+    assert not any("groups that overlap" in words for words in MODEL.combine(X=X).notes_)
+
+
 def test_threshold_stops_the_merges():
     levels = MODEL.combine(1, X=X).tree_.level
     for t in (0.5, 0.05, 1e-3):
