@@ -127,7 +127,8 @@ def test_ring_and_blob_from_eight_components():
 def test_two_groups_without_a_dip_are_named_and_pieces_of_a_ring_are_not():
     rng = np.random.default_rng(3)
     long = rng.normal(size=(2, 400, 2)) * [3.0, 0.4]
-    crossed = np.concatenate([long[0], long[1][:, ::-1], rng.normal(size=(200, 2)) + [20, 0]])
+    far = rng.normal(size=(200, 2)) + np.array([20, 0])
+    crossed = np.concatenate([long[0], long[1][:, ::-1], far])
     start = [[0, 0], [0, 0.1], [20, 0]]
     shapes = [np.diag([1 / 9, 6.0]), np.diag([6.0, 1 / 9]), np.eye(2)]
     mixture = GaussianMixture(3, means_init=start, precisions_init=shapes).fit(crossed)

@@ -108,8 +108,8 @@ class ProvenClusters:
     """The cluster of each component, (K,), and where the rows do not tell.
 
     ``proven`` is False if no pair is proven to be apart, and the clusters are those of overlapping
-    Gaussians. ``undecided`` are clusters of two or three components that explain the rows in windows
-    nearly as well by themselves.
+    Gaussians. ``undecided`` are clusters of two or three components that explain the rows in
+    windows nearly as well by themselves.
     """
 
     labels: Array
