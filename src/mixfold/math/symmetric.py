@@ -67,13 +67,14 @@ def raise_all_eigenvalues(matrices: Array, floor: float | Array) -> tuple[Array,
     """``raise_eigenvalues`` of each of (K, D, D), and its second results (K,)."""
     size, alike = matrices.shape[-1], np.ndim(floor) == 0
     least = np.full(len(matrices), np.inf)
-    above = matrices - (floor * np.eye(size) if alike else np.diag(np.asarray(floor)))
+    columns = np.broadcast_to(np.asarray(floor, dtype=float), (size,))
+    above = matrices - np.diag(columns)
     if _stacked_factors(above) is not None:
         return matrices, least
     # floors of columns are one in units of their roots
-    unit, lowest = (1.0, floor) if alike else (np.sqrt(floor), 1.0)
+    unit, lowest = (np.ones(size), columns[0]) if alike else (np.sqrt(columns), 1.0)
     which = np.flatnonzero([cholesky(one) is None for one in above])
-    values, vectors = np.linalg.eigh(matrices[which] / np.reshape(unit, (-1, 1)) / unit)
+    values, vectors = np.linalg.eigh(matrices[which] / unit[:, None] / unit)
     # below this a factorisation of the result would fail by rounding
     floors = np.maximum(lowest, 1e-13 * size * values[:, -1])
     touched = values[:, 0] < floors
