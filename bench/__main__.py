@@ -42,6 +42,7 @@ class Comparison(StrEnum):
     topics = "topics"
     clustering = "clustering"
     clustering_likelihood = "clustering-likelihood"
+    clustering_auto = "clustering-auto"
 
 
 def main(
@@ -63,9 +64,16 @@ def main(
         Path | None,
         typer.Option(help="Write the figures to this JSON file as well, and pictures beside it."),
     ] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep figures of clusterings in this file as they come, and go on from what it "
+            "has; of the same code: it is not asked which code made them."
+        ),
+    ] = None,
 ) -> None:
     """Time and memory of mixfold against its peers, as ratios measured in the same run."""
-    options = Options(quick, one_thread, data_folder(data))
+    options = Options(quick, one_thread, data_folder(data), keep)
     results: dict[str, Any] = {"machine": describe(), "python": platform.python_version()}
     print(f"{results['machine']}\n", flush=True)
     for comparison in which or list(Comparison):

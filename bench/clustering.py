@@ -61,6 +61,7 @@ def run_stage(
         rows += run(
             "bench.clustering_fits:stage", threads=1, which=which, names=some, quick=options.quick,
             folder=None if folder is None else str(folder), seeds=list(seeds),
+            kept=None if options.keep is None else str(options.keep),
         )  # fmt: skip
     return rows
 

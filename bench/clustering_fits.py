@@ -14,15 +14,18 @@ CPU seconds are those of the process: start it with a single thread, as ``bench.
 from __future__ import annotations
 
 import importlib.util
+import json
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.clustering_data import Labelled, draw, load, n_clusters
+from bench.clustering_data import NOISE, Labelled, draw, load, n_clusters
 from bench.clustering_scores import best, scores
 from bench.problems import Array
 
@@ -160,39 +163,82 @@ def unknown_methods() -> dict[str, Method]:
 # ------------------------------------------------------------------ stages
 
 
+class Kept:
+    """Figures that are written to a file as they come, so that an interrupted run can go on.
+
+    A line for each fit. Without a path nothing is kept.
+    """
+
+    def __init__(self, path: Path | str | None = None) -> None:
+        self._path = None if path is None else Path(path)
+        self._known: dict[tuple[Any, ...], Any] = {}
+        if self._path is not None and self._path.is_file():
+            for line in self._path.read_text(encoding="utf-8").splitlines():
+                try:
+                    key, figures = json.loads(line)
+                except ValueError:  # the last line of a run that was killed while it wrote
+                    continue
+                self._known[tuple(key)] = figures
+
+    def ask(self, make: Callable[[], dict[str, Any]], *key: str | int) -> dict[str, Any]:
+        """What is kept under the key, else what ``make`` gives."""
+        if key not in self._known:
+            self._known[key] = make()
+            if self._path is not None:
+                with self._path.open("a", encoding="utf-8") as file:
+                    file.write(f"\n{json.dumps([key, self._known[key]])}")
+        return dict(self._known[key])
+
+
 def partitions_given(
     tables: Sequence[Labelled],
     seeds: Sequence[int] = SEEDS,
     methods: Sequence[str] | None = None,
+    kept: Path | str | None = None,
 ) -> list[dict[str, Any]]:
     """Scores of each table and method where the number of clusters is that of the labeling."""
-    return [_compare(table, given_methods(), seeds, methods, given=True) for table in tables]
+    return _compare(tables, given_methods(), seeds, methods, True, Kept(kept))
 
 
 def partitions_unknown(
     tables: Sequence[Labelled],
     seeds: Sequence[int] = SEEDS,
     methods: Sequence[str] | None = None,
+    kept: Path | str | None = None,
 ) -> list[dict[str, Any]]:
     """Scores of each table and method where the number of clusters is not told."""
-    return [_compare(table, unknown_methods(), seeds, methods, given=False) for table in tables]
+    return _compare(tables, unknown_methods(), seeds, methods, False, Kept(kept))
 
 
 def _compare(
-    table: Labelled,
+    tables: Sequence[Labelled],
     known: dict[str, Method],
     seeds: Sequence[int],
     methods: Sequence[str] | None,
     given: bool,
-) -> dict[str, Any]:
-    figures = {
-        name: [
-            _score(table, method, seed, given) for seed in (seeds if method.seeded else seeds[:1])
-        ]
+    kept: Kept,
+) -> list[dict[str, Any]]:
+    which = "given" if given else "unknown"
+    asked = {
+        name: method
         for name, method in known.items()
         if method.missing is None and (methods is None or name in methods)
     }
-    return {**_facts(table), "methods": figures}
+    return [
+        {
+            **_facts(table),
+            "methods": {
+                name: [
+                    kept.ask(
+                        partial(_score, table, method, seed, given), which, table.name, name, seed
+                    )
+                    for seed in (seeds if method.seeded else seeds[:1])
+                ]
+                for name, method in asked.items()
+            },
+        }
+        for table in tables
+    ]
 
 
 def _facts(table: Labelled) -> dict[str, Any]:
@@ -220,14 +266,51 @@ def _score(table: Labelled, method: Method, seed: int, given: bool) -> dict[str,
     }
 
 
-def likelihoods(tables: Sequence[Labelled], seeds: Sequence[int] = SEEDS) -> list[dict[str, Any]]:
-    """mixfold's default fit and scikit-learn's best of ten followed to convergence by mixfold."""
+def likelihoods(
+    tables: Sequence[Labelled], seeds: Sequence[int] = SEEDS, kept: Path | str | None = None
+) -> list[dict[str, Any]]:
+    """mixfold's default fit, scikit-learn's best of ten followed to convergence by mixfold, and
+    what the reference labeling is followed to."""
+    store = Kept(kept)
     return [
-        {**_facts(table), "k": k, "seed": seed, **_likelihood(table.X, k, seed)}
+        {
+            **_facts(table), "k": k, "seed": seed,
+            **store.ask(partial(_likelihood, table.X, k, seed), "likelihood", table.name, k, seed),
+            **store.ask(partial(_of_reference, table, k), "reference", table.name, k),
+        }
         for table in tables
         for k in table.sizes
         for seed in seeds
-    ]
+    ]  # fmt: skip
+
+
+def _of_reference(table: Labelled, k: int) -> dict[str, Any]:
+    """The highest likelihood to which EM climbs from a labeling of ``k`` clusters as it is."""
+    from mixfold import GaussianMixture
+
+    found = []
+    for labels in table.labelings:
+        if n_clusters(labels) != k:
+            continue
+        groups = [table.X[labels == name] for name in np.unique(labels[labels != NOISE])]
+        model = GaussianMixture(
+            k, weights_init=[len(rows) / sum(map(len, groups)) for rows in groups],
+            means_init=[rows.mean(axis=0) for rows in groups],
+            precisions_init=[_precision(rows) for rows in groups], n_jobs=1, **FOLLOW,
+        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found.append(model.fit(table.X))
+    best_fit = max(found, key=lambda model: model.score(table.X))
+    return {"reference": float(best_fit.score(table.X)),
+            "reference_degenerate": is_degenerate(best_fit)}  # fmt: skip
+
+
+def _precision(rows: Array) -> Array:
+    """Of a covariance that can be inverted, also of segments and of columns with one value."""
+    covariance = np.atleast_2d(np.cov(rows, rowvar=False, bias=True))
+    ridge = 1e-6 * max(float(np.trace(covariance)) / len(covariance), 1e-12)
+    return np.asarray(np.linalg.inv(covariance + ridge * np.eye(len(covariance))))
 
 
 def _likelihood(X: Array, k: int, seed: int) -> dict[str, Any]:
@@ -270,8 +353,9 @@ def stage(
     names: list[str],
     quick: bool,
     seeds: list[int],
+    kept: str | None = None,
 ) -> list[dict[str, Any]]:
     """A stage on some tables, after each method has compiled and loaded what it needs."""
     run = {f.__name__: f for f in (partitions_given, partitions_unknown, likelihoods)}[which]
     run([draw("bent/bananas", quick=True)], seeds[:1])
-    return run([load(folder, name, quick) for name in names], seeds)
+    return run([load(folder, name, quick) for name in names], seeds, kept=kept)

@@ -11,12 +11,14 @@ from pathlib import Path
 class Options:
     """``quick``: small problems; ``one_thread``: leave out what is measured on all cores.
 
-    ``data``: the folder of real data sets, if there is one.
+    ``data``: the folder of real data sets, if there is one. ``keep``: a file to which comparisons
+    of clusters write their figures as they come, and from which they go on.
     """
 
     quick: bool = False
     one_thread: bool = False
     data: Path | None = None
+    keep: Path | None = None
 
     @property
     def modes(self) -> list[tuple[str, int | None, str]]:

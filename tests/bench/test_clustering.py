@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("psutil", reason="needs psutil: pip install 'mixfold[bench]'")
 pytest.importorskip("bench.clustering", reason="needs bench/: run the tests in a clone")
 
-from bench import clustering, clustering_fits, clustering_likelihood
+from bench import clustering, clustering_auto, clustering_fits, clustering_likelihood
 from bench.__main__ import Comparison, main
 from bench.clustering_data import (
     DRAWN,
@@ -35,6 +35,7 @@ from bench.clustering_fits import (
     partitions_given,
     partitions_unknown,
 )
+from bench.clustering_judged import JUDGED, draw_judged
 from bench.clustering_scores import best, normalised_accuracy, scores
 
 # ------------------------------------------------ scores
@@ -215,6 +216,46 @@ def test_a_fit_that_fails_counts_as_nothing_found(monkeypatch: pytest.MonkeyPatc
     )
 
 
+def test_an_interrupted_run_goes_on_from_what_was_kept(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+
+    def fit(X: Any, k: int, seed: int) -> Partition:
+        if seed == 2 and asked.count(2) == 0:
+            asked.append(2)
+            raise KeyboardInterrupt
+        asked.append(seed)
+        return Partition(np.arange(len(X)) % 2, -float(seed))
+
+    monkeypatch.setattr(clustering_fits, "unknown_methods", lambda: {"a": Method(fit)})
+    path = tmp_path / "kept.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        partitions_unknown([LINE], (0, 1, 2), kept=path)
+    with path.open("a") as file:
+        file.write('\n[["unknown", "hand/li')  # killed while it wrote
+    (row,) = partitions_unknown([LINE], (0, 1, 2), kept=path)
+    assert asked == [0, 1, 2, 2]
+    assert [fit["log_likelihood"] for fit in row["methods"]["a"]] == [[0], [-1], [-2]]
+    again = partitions_unknown([LINE], (0, 1, 2), kept=path)
+    assert asked == [0, 1, 2, 2] and again == [row]
+
+
+def test_the_labeling_is_followed_to_the_fit_that_it_leads_to() -> None:
+    table = blobs()
+    noisy = Labelled(
+        "hand/noisy", table.X, (np.where(np.arange(120) % 10 == 0, 0, *table.labelings),)
+    )
+    for one in (table, noisy):
+        (fit,) = likelihoods([one], (0,))
+        assert fit["reference"] == pytest.approx(fit["ours"], abs=1e-7)
+        assert not fit["reference_degenerate"]
+    rows = np.column_stack([np.tile(np.arange(60.0), 2), np.repeat([0, 9], 60)])
+    flat = Labelled("hand/flat", rows, (np.repeat([1, 2], 60),))
+    (fit,) = likelihoods([flat], (0,))
+    assert np.isfinite(fit["reference"])
+
+
 def blobs() -> Labelled:
     """Three groups that everybody finds."""
     rng = np.random.default_rng(0)
@@ -332,7 +373,7 @@ def test_numbers_of_clusters_stand_beside_the_score() -> None:
 
 def test_lower_fits_are_counted_and_marked() -> None:
     usual = {"set": "u/a", "k": 2, "passes": 5, "our_cpu": 1.0, "their_cpu": 2.0, "theirs": -1.0,
-             "their_degenerate": False, "followed_converged": True}  # fmt: skip
+             "their_degenerate": False, "followed_converged": True, "reference": -1.5}  # fmt: skip
     ours = [-1.00009, -1.0002, -1.049, -1.06, -0.9]
     fits = [{**usual, "seed": seed, "ours": value} for seed, value in enumerate(ours)]
     fits[3]["their_degenerate"] = True
@@ -366,3 +407,30 @@ def test_one_command_writes_tables_and_figures(
     assert [row["set"] for row in figures["clustering"]["given"]] == few
     assert [row["set"] for row in figures["clustering"]["unknown"]] == few
     assert len(figures["clustering-likelihood"]["fits"]) == 2
+
+
+# ------------------------------------------------ the number of clusters
+
+
+def test_shapes_that_judge_have_rows_of_every_group_and_other_draws() -> None:
+    for name in JUDGED:
+        one, other = draw_judged(name, 0), draw_judged(name, 1)
+        (labels,) = one.labelings
+        assert len(one.X) == len(labels) and np.isfinite(one.X).all(), name
+        assert np.bincount(labels)[1:].min() >= 50, name
+        assert (len(np.unique(labels)) == 1) == name.startswith("one/"), name
+        assert not np.array_equal(one.X, other.X), name
+        np.testing.assert_array_equal(one.X, draw_judged(name, 0).X)
+
+
+def test_a_gaussian_is_one_cluster_and_the_table_counts_what_is_wrong(tmp_path: Any) -> None:
+    (fit,) = clustering_auto.judge(1, ["one/normal"], [0], quick=True, kept=tmp_path / "k.jsonl")
+    assert (fit["true"], fit["found"], fit["ari"]["auto"]) == (1, 1, 1.0)
+    assert clustering_auto.judge(1, ["one/normal"], [0], kept=tmp_path / "k.jsonl") == [fit]
+    fits = [{**fit, "set": "one/a", "found": found, "told": told}
+            for found, told in ((1, False), (2, True), (3, False))]  # fmt: skip
+    fits.append({**fit, "set": "bent/b", "true": 2, "found": 1})
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]]
+             for line in clustering_auto.report({"fits": fits}).splitlines()]  # fmt: skip
+    assert ["one/a", "1", "3", "1", "0", "2", "1"] in [line[:7] for line in lines]
+    assert ["all of bent", "2", "1", "0", "1", "0", "1"] in [line[:7] for line in lines]

@@ -45,6 +45,14 @@ def test_it_tells_of_the_clusters_and_writes_all_that_is_wanted(
     np.testing.assert_allclose(written["probability"], model.predict_proba(X).max(axis=1))
     assert set(np.bincount(written["cluster"])) == {100, 200}
     assert tree.read_bytes().startswith(b"\x89PNG")
+    shown = run("inspect", out)
+    assert shown.code == 0, shown.err
+    lone = int(np.flatnonzero(model.cluster_of_component_ == 1)[0])
+    lines = [[cell.strip() for cell in line.split("│")[1:-1]] for line in shown.out.splitlines()]
+    assert ["1", "0.333", "1", str(lone)] in lines
+    found = tmp_path / "found.csv"
+    assert run("predict", out, ring, "--out", found).code == 0
+    np.testing.assert_array_equal(read_table(found)["cluster"], written["cluster"])
     assert f"2 clusters made of {K} components" in page.read_text()
     for name in names:
         assert f"wrote {tmp_path / name}" in outcome.out.replace("\n", "")

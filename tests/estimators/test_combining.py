@@ -83,6 +83,18 @@ def test_a_model_alone_can_be_combined(name):
     assert found.cluster_of_component_.tolist() == [0] * len(found.cluster_of_component_)
 
 
+def test_a_mixture_that_learned_from_a_stream(tmp_path):
+    model = GaussianMixture(8, random_state=0)
+    order = np.random.default_rng(1).permutation(len(X))
+    for _ in range(5):
+        for part in np.array_split(X[order], 3):
+            model.partial_fit(part)
+    model.save(tmp_path / "stream.mixfold")
+    for found in (model.combine(2), mixfold.load(tmp_path / "stream.mixfold").combine(2, X=X)):
+        assert same_clusters(found.predict(X), np.arange(len(X)) < len(X) // 3)
+    assert model.combine(X=X[order]).n_clusters_ == 2
+
+
 def test_draws_of_the_model_give_the_tree_of_its_rows():
     one, other = MODEL.combine(2), MODEL.combine(2, X=X)
     assert same_clusters(one.cluster_of_component_, other.cluster_of_component_)
@@ -110,6 +122,23 @@ def test_ring_and_blob_from_eight_components():
     assert same_clusters(found.predict(X), truth)
     assert MODEL.combine(X=X).n_clusters_ == 2
     assert same_clusters(MODEL.combine(X=X).predict(X), truth)
+
+
+def test_two_groups_without_a_dip_are_named_and_pieces_of_a_ring_are_not():
+    rng = np.random.default_rng(3)
+    long = rng.normal(size=(2, 400, 2)) * [3.0, 0.4]
+    far = rng.normal(size=(200, 2)) + np.array([20, 0])
+    crossed = np.concatenate([long[0], long[1][:, ::-1], far])
+    start = [[0, 0], [0, 0.1], [20, 0]]
+    shapes = [np.diag([1 / 9, 6.0]), np.diag([6.0, 1 / 9]), np.eye(2)]
+    mixture = GaussianMixture(3, means_init=start, precisions_init=shapes).fit(crossed)
+    found = mixture.combine(X=crossed)
+    assert found.n_clusters_ == 2
+    (words,) = (w for w in found.notes_ if "groups that overlap" in w)
+    assert "components 0 and 1 are one group" in words
+    # its remedy
+    assert mixture.combine(3, X=crossed).n_clusters_ == 3
+    assert not any("groups that overlap" in words for words in MODEL.combine(X=X).notes_)
 
 
 def test_threshold_stops_the_merges():

@@ -56,9 +56,10 @@ def predict(
 ) -> None:
     """Predict the group of each row, or its target, with probabilities.
 
-    Writes the columns [bold]component[/bold] and [bold]probability[/bold] (of that component). Of a
-    model with a target: [bold]prediction[/bold], and [bold]probability[/bold] or, of numbers,
-    [bold]std[/bold] (morp: neither). Of a folder of texts, first [bold]document[/bold]: the file.
+    Writes the columns [bold]component[/bold] ([bold]cluster[/bold] where those are combined) and
+    [bold]probability[/bold] (of that group). Of a model with a target: [bold]prediction[/bold], and
+    [bold]probability[/bold] or, of numbers, [bold]std[/bold] (morp: neither). Of a folder of texts,
+    first [bold]document[/bold]: the file.
 
     Example: [bold]mixfold predict groups.mixfold table.parquet --out labels.csv[/bold]
     """
@@ -69,14 +70,15 @@ def predict(
         write_rows("predict", model, file, out, columns, task, quiet, encoding, keep=keep)
         return
     soft = hasattr(model, "predict_proba")
+    group = "cluster" if hasattr(model, "cluster_of_component_") else "component"
     if proba:
         require(model, "predict_proba", "--proba")
 
     def label(piece: Source) -> Mapping[str, Any]:
         if not soft:
-            return {"component": model.predict(piece)}
+            return {group: model.predict(piece)}
         chances = model.predict_proba(piece)
-        table = {"component": chances.argmax(axis=1), "probability": chances.max(axis=1)}
+        table = {group: chances.argmax(axis=1), "probability": chances.max(axis=1)}
         if proba:
             table |= {f"probability_{k}": chances[:, k] for k in range(chances.shape[1])}
         return table

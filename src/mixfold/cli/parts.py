@@ -26,6 +26,8 @@ def parts_table(model: Any) -> Any:
         return _unit_table(model)
     if hasattr(model, "priors_"):
         return _class_table(model)
+    if hasattr(model, "cluster_of_component_"):
+        return _cluster_table(model)
     return _factor_table(model) if hasattr(model, "mean_") else _component_table(model)
 
 
@@ -93,6 +95,23 @@ def _class_table(model: Any) -> Any:
     }
     hidden = len(model.classes_) - len(shown)
     return _table([], ["class", "prior", "rows", "model"], rows, f"{hidden} more" * (hidden > 0))
+
+
+def _cluster_table(model: Any) -> Any:
+    """A row for each cluster that is made of components: its weight, and which they are."""
+    import numpy as np
+
+    of = model.cluster_of_component_
+    shown = range(min(model.n_clusters_, _COMPONENTS_SHOWN))
+    rows: dict[str, tuple[list[str], Any]] = {}
+    for k in shown:
+        own = np.flatnonzero(of == k).tolist()
+        more = f" and {len(own) - _FACTORS_SHOWN} more" if len(own) > _FACTORS_SHOWN else ""
+        which = ", ".join(map(str, own[:_FACTORS_SHOWN])) + more
+        rows[str(k)] = ([_weight(model.weights_[k]), str(len(own)), which], [])
+    hidden = model.n_clusters_ - len(shown)
+    notes = f"{hidden} more clusters" if hidden > 0 else ""
+    return _table([], ["cluster", "weight", "components", "which"], rows, notes)
 
 
 def _centre(centre: Any, codes: Mapping[int, Any], component: int) -> list[Any]:

@@ -24,6 +24,9 @@ apart from those that share so many rows that even two Gaussians would have a si
 explanation is preferred, so that both errors are possible, and both become rare as rows become
 many.
 
+Two or three components that are joined without a proof may be groups that overlap, too. They are
+named unless the rows are 1 / alpha times likelier without a dip.
+
 Where the pass lies, and which windows are compared, comes from the fitted mixture: the pass of two
 components is the lowest point of their ridgeline (Ray and Lindsay, The topography of multivariate
 normal mixtures, 2005), which holds all modes and saddles of the pair. The rows themselves decide.
@@ -32,7 +35,7 @@ normal mixtures, 2005), which holds all modes and saddles of the pair. The rows 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -62,6 +65,8 @@ ONE_PEAK = float(ndtr(-1.0))
 _ALL_PAIRS, _NEAREST = 60, 12
 # a dip of mixture and rows that is as deep as this, and that the rows do not prove, is worth a word
 _DEEP = 0.5
+# so few components of a cluster may be groups that overlap; more are pieces of one that is bent
+_FEW = 3
 
 
 class Counts(NamedTuple):
@@ -103,12 +108,14 @@ class ProvenClusters:
     """The cluster of each component, (K,), and where the rows do not tell.
 
     ``proven`` is False if no pair is proven to be apart, and the clusters are those of overlapping
-    Gaussians.
+    Gaussians. ``undecided`` are clusters of two or three components that explain the rows in
+    windows nearly as well by themselves.
     """
 
     labels: Array
     doubts: list[Doubt]
     proven: bool = True
+    undecided: list[list[int]] = field(default_factory=list)
 
 
 def dip_p_value(n_valley: float, n_peak: float, ratio: float = 1.0) -> float:
@@ -339,7 +346,7 @@ def prove_by_density(land: Landscape, overlap: Array, alpha: float) -> ProvenClu
     if not len(pairs):
         return ProvenClusters(np.arange(K), [])
     joined, doubts = Joined(K, land.heights), []
-    looked_at: list[Counts] = []
+    looked_at: list[tuple[int, Counts]] = []
     level = alpha / max(1, int(used.sum()) - 1)
     passes = land.find_passes(pairs)
     # the direct ways first; then those of components that have none
@@ -367,16 +374,22 @@ def prove_by_density(land: Landscape, overlap: Array, alpha: float) -> ProvenClu
             continue
         # the first test, of a direct way, compares two windows
         if at.direct:
-            looked_at.append(tests[0])
+            looked_at.append((at.i, tests[0]))
         if at.direct and depth < np.log(_DEEP) and tests[0].n_valley < _DEEP * tests[0].n_peak:
             doubts.append(Doubt(at.i, at.j, tests[0]))
         joined.join(a, b)
     labels = joined.labels()
-    if len(np.unique(labels[used])) == 1 and weigh_gaussians(looked_at) >= 0:
+    if len(np.unique(labels[used])) == 1 and weigh_gaussians([c for _, c in looked_at]) >= 0:
         overlapping = _join_single_peaks(K, overlap)
         if len(np.unique(overlapping[used])) > 1:
             return ProvenClusters(overlapping, [], proven=False)
-    return ProvenClusters(labels, doubts)
+    undecided = []
+    for label in np.unique(labels[used]).tolist():
+        members = np.flatnonzero((labels == label) & used)
+        own = [counts for i, counts in looked_at if labels[i] == label]
+        if 1 < len(members) <= _FEW and weigh_gaussians(own) > np.log(alpha):
+            undecided.append(members.tolist())
+    return ProvenClusters(labels, doubts, undecided=undecided)
 
 
 def weigh_gaussians(looked_at: list[Counts]) -> float:

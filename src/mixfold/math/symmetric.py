@@ -59,47 +59,41 @@ def raise_eigenvalues(matrix: Array, floor: float | Array) -> tuple[Array, float
     lowers the likelihood. Adding ``floor * I`` instead would not be an M step. An array (D,) is a
     floor for each column, A >= diag(floor): eigenvalues are raised where it is the identity.
     """
-    if np.ndim(floor) == 0:
-        return _raise_to(matrix, float(floor))
-    if cholesky(matrix - np.diag(floor)) is not None:
-        return matrix, np.inf
-    unit = np.sqrt(floor)
-    values, vectors = np.linalg.eigh(matrix / unit[:, None] / unit)
-    least = max(1.0, 1e-13 * len(values) * values[-1])
-    low = values < least
-    if not low.any():
-        return matrix, np.inf
-    raised = (vectors * np.maximum(values, least)) @ vectors.T * unit[:, None] * unit
-    # of the variable v' D^-1/2 x, whose variance was raised, per unit of length
-    lengths = ((vectors[:, low] / unit[:, None]) ** 2).sum(axis=0)
-    return np.asarray((raised + raised.T) / 2), float(least / lengths.max())
+    raised, least = raise_all_eigenvalues(matrix[None], floor)
+    return (matrix if least[0] == np.inf else np.asarray(raised[0])), float(least[0])
 
 
 def raise_all_eigenvalues(matrices: Array, floor: float | Array) -> tuple[Array, Array]:
     """``raise_eigenvalues`` of each of (K, D, D), and its second results (K,)."""
-    raised = np.full(len(matrices), np.inf)
-    if _stacked_factors(matrices - _diagonal_floor(floor, matrices.shape[-1])) is not None:
-        return matrices, raised
-    out = matrices.copy()
-    for k, matrix in enumerate(matrices):
-        out[k], raised[k] = raise_eigenvalues(matrix, floor)
-    return out, raised
-
-
-def _diagonal_floor(floor: float | Array, size: int) -> Array:
-    return floor * np.eye(size) if np.ndim(floor) == 0 else np.diag(np.asarray(floor))
-
-
-def _raise_to(matrix: Array, floor: float) -> tuple[Array, float]:
-    if cholesky(matrix - floor * np.eye(len(matrix))) is not None:
-        return matrix, np.inf
-    values, vectors = np.linalg.eigh(matrix)
+    size, alike = matrices.shape[-1], np.ndim(floor) == 0
+    least = np.full(len(matrices), np.inf)
+    columns = np.broadcast_to(np.asarray(floor, dtype=float), (size,))
+    above = matrices - np.diag(columns)
+    if _stacked_factors(above) is not None:
+        return matrices, least
+    # floors of columns are one in units of their roots
+    unit, lowest = (np.ones(size), columns[0]) if alike else (np.sqrt(columns), 1.0)
+    which = np.flatnonzero([cholesky(one) is None for one in above])
+    values, vectors = np.linalg.eigh(matrices[which] / unit[:, None] / unit)
     # below this a factorisation of the result would fail by rounding
-    least = max(floor, 1e-13 * len(values) * values[-1])
-    if values[0] >= least:
-        return matrix, np.inf
-    raised = np.maximum(values, least)
-    return np.asarray((vectors * raised) @ vectors.T), least
+    floors = np.maximum(lowest, 1e-13 * size * values[:, -1])
+    touched = values[:, 0] < floors
+    which, values, vectors, floors = (x[touched] for x in (which, values, vectors, floors))
+    raised = (vectors * np.maximum(values, floors[:, None])[:, None, :]) @ np.swapaxes(
+        vectors, 1, 2
+    )
+    out = matrices.copy()
+    if alike:
+        out[which], least[which] = raised, floors
+        return out, least
+    raised = raised * unit[:, None] * unit
+    out[which] = (raised + np.swapaxes(raised, 1, 2)) / 2
+    # of the variable v' D^-1/2 x, whose variance was raised, per unit of length
+    lengths = np.where(
+        values < floors[:, None], ((vectors / unit[:, None]) ** 2).sum(axis=1), 0.0
+    ).max(axis=1)
+    least[which] = floors / lengths
+    return out, least
 
 
 def inverse_factor(factor: Array) -> Array:

@@ -227,8 +227,8 @@ def _combine_without_dips(model: Any, rows: RowShares, alpha: float, seed: int) 
         found = prove_by_density(land, overlap, alpha)
     else:
         found = prove_by_odds(rows.shares, rows.weight, overlap, alpha)
-    notes = _describe_doubts(found.doubts)
     one = None if found.proven else _one_group(model, rows)
+    notes = _describe_doubts(found.doubts) + _describe_undecided(found.undecided)
     if one is not None:
         found = ProvenClusters(np.zeros_like(found.labels), [])
         notes.append(
@@ -295,4 +295,17 @@ def _describe_doubts(doubts: list[Doubt]) -> list[str]:
         "the data do not tell whether some components are one cluster or two: they are taken as "
         f"one, since too few rows prove the dip that the mixture has between {'; '.join(shown)}"
         f"{more}. More rows would tell; n_clusters or threshold decide otherwise"
+    ]
+
+
+def _describe_undecided(undecided: list[list[int]]) -> list[str]:
+    if not undecided:
+        return []
+    shown = "; ".join(" and ".join(map(str, some)) for some in undecided[:_DOUBTS])
+    more = f"; and {len(undecided) - _DOUBTS} other clusters" if len(undecided) > _DOUBTS else ""
+    return [
+        f"the data do not tell whether components {shown}{more} are one group or groups that "
+        "overlap: no dip of the density between them is proven, and each group may be a Gaussian. "
+        "They are taken for one cluster; n_clusters decides otherwise, and MixtureSearch keeps "
+        "components apart"
     ]
