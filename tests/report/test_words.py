@@ -141,7 +141,8 @@ def test_factors_of_a_single_component(tmp_path) -> None:
 
 def test_the_rule_by_which_clusters_are_merged(tmp_path) -> None:
     rng = np.random.default_rng(0)
-    X = np.vstack([rng.normal(size=(60, 2)) + [4 * k, 0] for k in range(3)])
+    X = rng.normal(size=(180, 2))
+    X[:, 0] += np.repeat([0, 4, 8], 60)
     mixture = GaussianMixture(3, random_state=0).fit(X)
     said = [
         sections(mixture.combine(X=X, **how), tmp_path, X).words["clusters"]
