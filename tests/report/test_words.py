@@ -15,6 +15,7 @@ from mixfold import (
     GaussianMixture,
     MixtureOfFactorAnalyzers,
     MultinomialMixture,
+    PoissonMixture,
 )
 from mixfold.report.sections.clusters import _told
 from tests.brief import BRIEF, fitted
@@ -123,6 +124,13 @@ def test_floors_of_rates_are_shown_as_zero(tmp_path) -> None:
     said = sections(model, tmp_path, X).words["profiles"]
     assert not re.search(r"e.\d", said.split("column component")[1])
     assert len(re.findall(r"\b0 ± 0\b", said)) == 4
+
+
+def test_counts_are_not_said_to_be_skewed_columns(tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.negative_binomial(1, 0.05, size=(300, 3)).astype(float)
+    head = sections(PoissonMixture(1).fit(X), tmp_path, X).words["head"]
+    assert "Look at the oddest rows and at the map; try more components, or another family." in head
 
 
 def test_factors_of_a_single_component(tmp_path) -> None:

@@ -70,6 +70,8 @@ def _other_model(subject: Subject) -> str:
         return "try several components for each class, or another family"
     if hasattr(model, "loadings_"):
         return "transform skewed columns, or try more components"
+    if not hasattr(model, "covariances_"):  # of counts and codes
+        return "try more components, or another family"
     return "transform skewed columns, try more components, or another family"
 
 
