@@ -40,6 +40,11 @@ _EVENTS = {
         "The objective fell at a step, beyond rounding",
         "Look at the curve; standardise the columns, or use float64",
     ),
+    "memory": (
+        "What was found of each row got lost between passes, so that the numbers depend on where "
+        "and how the fit ran",
+        "Give workers more memory, or use executor='threads'",
+    ),
     "pruned": ("The number of clusters was learned: empty ones were dropped", ""),
 }
 # reasons for which a fit ends: in words, and what helps if it was too early
