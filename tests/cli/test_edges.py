@@ -149,3 +149,24 @@ def test_a_model_that_was_fitted_on_a_cluster_is_applied_without_one(
     words = [tmp_path / "m.mixfold", example.npy, "--out", tmp_path / "p.csv"]
     outcome = run("predict", *words)
     assert outcome.code == 0, outcome.err
+
+
+def test_names_do_not_command_the_terminal(run: Run, tmp_path: Path) -> None:
+    """Escape sequences and backspaces of names are not written, in results and in errors."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3)) + 5 * (np.arange(40) < 20)[:, None]
+    names = ["\x1b[2Ja", "b\x1b]0;t\x07", "c\x08"]
+    table, model = tmp_path / "names.csv", tmp_path / "m.mixfold"
+    rows = [",".join(map(str, row)) for row in X]
+    table.write_text("\n".join([",".join(names), *rows]) + "\n")
+    seen = []
+    for kind in ("ppca", "gaussian-mixture"):
+        seen.append(run("fit", table, "--model", kind, "--components", 2, "--out", model))
+        seen.append(run("inspect", model))
+        seen.append(run("inspect", model, "--json"))
+    seen.append(run("select", table, "--components", 2, "--set", "covariance_type=diag"))
+    seen.append(run("cluster", table, "--max-components", 2, "--set", "covariance_type=diag"))
+    seen.append(run("fit", table, "--columns", "nothing", "--out", model))
+    assert "a" in seen[0].out and "[2Ja" in seen[1].out
+    for one in seen:
+        assert not set("\x07\x08\x1b") & set(one.out + one.err), one

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 import mixfold
 from mixfold import CategoricalMixture, Mixture, MixtureClassifier, MixtureSearch, load
+from mixfold.families.exponential.categorical import Categorical
 
 QUICK = {"random_state": 0, "max_iter": 50, "tol": 1e-4}
 
@@ -203,3 +204,20 @@ def test_a_mixed_table_with_a_column_of_zeros():
     assert mixed._n_parameters() == plain._n_parameters() == 6
     given = mixed.condition(0, 0.5)
     assert given._n_parameters() == 3
+
+
+def test_starts_do_not_pay_for_codes_that_no_row_has() -> None:
+    """A zip code: the points of a start have the categories of the rows, not all up to 99,999."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 5, (60, 2)).astype(float)
+    X[:, 0] = 1000 * X[:, 0] + 90_000
+    X[3, 1] = np.nan
+    family = Categorical(n_categories=(100_000, 5))
+    points = family.points(X)
+    assert points.shape == (60, 10)
+    for d, own in enumerate(np.split(points, [5], axis=1)):
+        codes = np.unique(X[:, d][~np.isnan(X[:, d])])
+        expected = np.where(np.isnan(X[:, [d]]), np.nan, X[:, [d]] == codes)
+        np.testing.assert_array_equal(own, expected)
+    few = Categorical(n_categories=(7, 5)).points(np.nan_to_num(X) % 5)
+    assert few.shape == (60, 12)  # small tables begin as before

@@ -36,6 +36,9 @@ MODELS: dict[str, Callable[[], Any]] = {
         pd.DataFrame(COUNTS, columns=list("abcde"))
     ),
     "categories": lambda: mixfold.CategoricalMixture(2, max_iter=5, random_state=0).fit(COUNTS),
+    "vb categories": lambda: mixfold.CategoricalMixture(
+        2, inference="vb", max_iter=5, random_state=0
+    ).fit(COUNTS),
     "vb": lambda: mixfold.BayesianGaussianMixture(2, max_iter=5, random_state=0).fit(X),
     "counts": lambda: mixfold.PoissonMixture(2, random_state=0).fit(COUNTS),
     "kernel pca": lambda: mixfold.KernelPCA(2, random_state=0).fit(X),
@@ -80,6 +83,8 @@ LIES: list[tuple[str, str, Callable[[Any], Any]]] = [
     ("named topics", "state feature_names_in_", lambda names: [*names, "more"]),
     ("rbm classes", "state _beginnings", lambda a: a[:1]),
     ("categories", "state _occurring 1", lambda a: a[0]),
+    ("categories", "state _params components theta", lambda a: a[:, :-1]),
+    ("vb categories", "state _params components a", lambda a: a[:, :-1]),
     # signs, and what is no number
     ("mixture", "state _params components frame scale", lambda a: 1e-200 * a),
     ("vb", "state _params components frame scale", lambda a: 1e-308 * a),

@@ -25,6 +25,7 @@ from mixfold.cli import (
     select,
     topics,
 )
+from mixfold.cli.terminal import strip_controls
 from mixfold.math.compilation import COMPILING, told_of_compilation
 
 # Line breaks inside a paragraph are kept by the terminal: one string for each paragraph.
@@ -138,7 +139,7 @@ def run_app(
         except Exception as error:
             if debug:
                 raise
-            typer.echo(_describe(error), err=True)
+            typer.echo(strip_controls(_describe(error)), err=True)
             sys.exit(1)
 
 
@@ -177,7 +178,7 @@ def _plain_warnings() -> Iterator[None]:
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         # an attribute is of no use in a terminal
         text = str(message).replace("see events_", "mixfold report lists them all")
-        typer.echo(f"warning: {text}", err=True)
+        typer.echo(strip_controls(f"warning: {text}"), err=True)
 
     with warnings.catch_warnings():
         warnings.showwarning = show

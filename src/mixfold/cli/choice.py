@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mixfold.cli.tables import TableWriter
+from mixfold.cli.terminal import open_console
 
 _ROWS_SHOWN = 20
 _FLOOR = (
@@ -16,9 +17,7 @@ _FLOOR = (
 
 def print_search(search: Any) -> None:
     """Print the settings, best first, and the winner in words."""
-    from rich.console import Console
-
-    console = Console(highlight=False, markup=False)
+    console = open_console()
     console.print(_table(search))
     for line in _words(search):
         console.print(line)

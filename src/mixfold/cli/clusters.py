@@ -22,6 +22,7 @@ from mixfold.cli.options import (
 from mixfold.cli.registry import find_model
 from mixfold.cli.search_outputs import SearchOutputs
 from mixfold.cli.settings import collect_settings
+from mixfold.cli.terminal import strip_controls
 
 
 def cluster(
@@ -106,7 +107,7 @@ def cluster(
         clustering.fit(source)
     use_threads(clustering.mixture_)
     if not quiet:
-        typer.echo(clustering.summary())
+        typer.echo(strip_controls(clustering.summary()))
     outputs.write_by(clustering, _draw, _write_labels, source, None, quiet)
 
 

@@ -10,6 +10,7 @@ import typer
 
 from mixfold.cli.data import load_model
 from mixfold.cli.options import ModelArgument
+from mixfold.cli.terminal import open_console
 
 
 def inspect_model(
@@ -28,14 +29,12 @@ def inspect_model(
     if as_json:
         typer.echo(json.dumps(content, indent=2, default=str))
         return
-    from rich.console import Console
-
     from mixfold.cli.axes import kernel_facts
     from mixfold.cli.parts import parts_table
     from mixfold.cli.units import unit_facts
 
     # Values come from a file: shown as they are, never read as markup.
-    console = Console(markup=False, highlight=False)
+    console = open_console()
     console.print(_tree(str(model_file), content))
     if content["class"] is not None:
         model = load_model(model_file)

@@ -7,6 +7,7 @@ from typing import Any
 from mixfold.cli.axes import has_axes, kernel_facts
 from mixfold.cli.outputs import has_target
 from mixfold.cli.parts import explained_variance_ratio, parts_table
+from mixfold.cli.terminal import open_console
 from mixfold.cli.topics import is_clustered, is_topic_model
 from mixfold.cli.units import has_units, unit_facts
 from mixfold.contracts import Source
@@ -24,9 +25,7 @@ _FACTS = (
 
 def print_summary(name: str, model: Any, source: Source, seconds: float) -> None:
     """Print facts of the fit, its components and its events to standard output."""
-    from rich.console import Console
-
-    console = Console(highlight=False, markup=False)
+    console = open_console()
     console.print(_facts(name, model, source, seconds))
     console.print(parts_table(model))
     events = [

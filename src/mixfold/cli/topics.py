@@ -9,6 +9,7 @@ import typer
 
 from mixfold.cli.data import load_model, require
 from mixfold.cli.options import ModelArgument
+from mixfold.cli.terminal import open_console
 
 _CLUSTERS_SHOWN = 30
 _TOPICS_SHOWN = 30
@@ -41,9 +42,7 @@ def topics(
     if as_json:
         typer.echo(json.dumps(_content(model, words), indent=2))
         return
-    from rich.console import Console
-
-    console = Console(markup=False, highlight=False)
+    console = open_console()
     console.print(topics_table(model, words, shown=None))
     if is_clustered(model) and clusters:
         console.print(clusters_table(model, clusters))

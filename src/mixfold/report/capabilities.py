@@ -181,6 +181,10 @@ def axis_word(model: Any) -> tuple[str, str]:
         return "factor", "factors"
     if hasattr(model, "eigenvalues_") or hasattr(model, "correlations_"):
         return "axis", "axes"
+    if hasattr(model, "latent_points_"):
+        return "latent variable", "latent variables"
+    if hasattr(model, "transforms_"):
+        return "score", "scores"
     return ("code", "codes") if hasattr(model, "components_") else ("unit", "units")
 
 
@@ -188,10 +192,10 @@ def axis_word(model: Any) -> tuple[str, str]:
 
 
 def latents_of(model: Any) -> Ask | None:
-    """Coordinates of rows; distances to centres and shares of topics are none."""
+    """Coordinates of rows; distances to centres or planes and shares of topics are none."""
     if not hasattr(model, "transform"):
         return None
-    if hasattr(model, "cluster_centers_") or hasattr(model, "topics_"):
+    if hasattr(model, "inertia_") or hasattr(model, "topics_"):
         return None
     return _floats(model.transform)
 

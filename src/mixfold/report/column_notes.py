@@ -54,13 +54,14 @@ def _impossible(subject: Subject) -> list[Note]:
     positive = (subject.look.columns.minimum >= 0) & (below > _IMPOSSIBLE)
     positive &= [j not in subject.codes for j in range(len(below))]
     order = [int(j) for j in np.argsort(-below, kind="stable") if positive[j]]
+    within = " within components" if len(weights) > 1 else ""
     if not order:
         return []
     names = [f"{short(subject.names[j], 40)} ({share(float(below[j]))})" for j in order]
     text = (
         "The model gives probability to negative values of columns that have none: "
-        f"{join_words(names, _NAMED)}. These columns are skewed, and the model takes them for "
-        "normal within components."
+        f"{join_words(names, _NAMED)}. They end at zero or are skewed, and the model takes them "
+        f"for normal{within}."
     )
     return [Note(text, "Fit their logarithm or square root, or a family of positive numbers")]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 # characters that no document may hold, and halves of pairs, which cannot be written as UTF-8
@@ -35,6 +35,19 @@ def escape(value: Any) -> Html:
 def join(parts: Iterable[Any], between: str = "") -> Html:
     """Parts one after the other; those that are None are left out."""
     return Html(escape(between).join(escape(part) for part in parts if part is not None))
+
+
+def listed(parts: Sequence[Any], between: str) -> Html:
+    """Parts in a line, none of which is broken where there is room for it on the next one.
+
+    Examples
+    --------
+    >>> listed(["a (1)", "<b>"], "; ")
+    '<span class="whole">a (1);</span> <span class="whole">&lt;b&gt;</span>'
+    """
+    ends = [between.rstrip()] * (len(parts) - 1) + [""]
+    found = [tag("span", part, end, class_="whole") for part, end in zip(parts, ends, strict=True)]
+    return join(found, " ")
 
 
 def tag(element: str, /, *children: Any, **attributes: Any) -> Html:

@@ -20,6 +20,8 @@ from mixfold.math.frame import Frame, plain_frame
 MOST_CATEGORIES = 100_000
 # the concentration of a code that never occurs: a Dirichlet law has none of zero
 _ABSENT = 1e-6
+# categories of all columns together, beyond which those of no row are left out of starts
+_MANY = 256
 
 
 @record
@@ -150,10 +152,19 @@ class Categorical(SimplexFamily):
         return counts[:, None]
 
     def points(self, X: Array) -> Array:
-        """Ones for codes, and NaN for all categories of a missing one."""
-        size = self.column_constants(X.shape[1])
-        U = self.expand_block(Block(X, complete=False), size).X.toarray()
-        U[np.repeat(np.isnan(X), size.astype(np.int64), axis=1)] = np.nan
+        """Ones for codes, and NaN for all categories of a missing one.
+
+        Of many categories those that none of the rows has are left out: they set no rows apart, and
+        a code such as 99,999 would make as many columns.
+        """
+        size = self.column_constants(X.shape[1]).astype(np.int64)
+        ones = self.expand_block(Block(X, complete=False), size).X
+        column = np.repeat(np.arange(len(size)), size)
+        if len(column) > _MANY:
+            used = np.unique(ones.indices)
+            ones, column = ones[:, used], column[used]
+        U = ones.toarray()
+        U[np.isnan(X)[:, column]] = np.nan
         return np.asarray(U)
 
     def from_sample(self, frame: Frame, U: Array, resp: Array) -> LinearParams:
@@ -163,6 +174,8 @@ class Categorical(SimplexFamily):
 
     def describe(self, params: LinearParams) -> dict[str, Any]:
         """``probabilities``: an array (K, V_d) for each column."""
+        if params.theta.shape[1] != params.size.sum():  # compiled loops would read outside
+            raise ValueError("shares of categories that are not those of the columns")
         parts = np.split(np.exp(params.theta), self.starts(params.size)[1:], axis=1)
         return {"means": params.means, "probabilities": parts}
 

@@ -130,8 +130,13 @@ def _named(groups: Groups, which: Sequence[int] | Array) -> str:
 
 def _notes_of_limits(subject: Subject, groups: Groups, limits: Intervals) -> list[Note]:
     if limits.local:
+        start = (
+            "The fit, which has a prior, is far from a maximum of the likelihood"
+            if hasattr(subject.model, "alpha_")
+            else "The fit is a local maximum of the likelihood"
+        )
         text = (
-            f"The fit is a local maximum of the likelihood: {limits.reason}. The best fit "
+            f"{start}: {limits.reason}. The best fit "
             f"may have other {groups.several}; the sizes of these have no interval."
         )
         several = "n_init" in subject.model.get_params(deep=False)
@@ -205,8 +210,9 @@ def _notes(groups: Groups, seen: GroupSums, unit: str) -> list[Note]:
     if few:
         notes.append(
             Note(
-                f"{plural(len(few), groups.word, groups.several)} with fewer than {_FEW_ROWS} "
-                f"{unit}s ({join_words(few, 8)}).",
+                f"{(groups.several if len(few) > 1 else groups.word).capitalize()} "
+                f"{join_words(few, 8)} {'have' if len(few) > 1 else 'has'} fewer than {_FEW_ROWS} "
+                f"{unit}s{' each' * (len(few) > 1)}.",
                 f"Look at these {unit}s: they may be outliers rather than a group; try fewer "
                 "components",
             )

@@ -40,7 +40,12 @@ _EVENTS = {
         "The objective fell at a step, beyond rounding",
         "Look at the curve; standardise the columns, or use float64",
     ),
-    "pruned": ("Empty clusters were dropped, which is how their number is learned", ""),
+    "memory": (
+        "What was found of each row got lost between passes, so that the numbers depend on where "
+        "and how the fit ran",
+        "Give workers more memory, or use executor='threads'",
+    ),
+    "pruned": ("The number of clusters was learned: empty ones were dropped", ""),
 }
 # reasons for which a fit ends: in words, and what helps if it was too early
 _ENDS = {
@@ -94,7 +99,9 @@ def _lead(model: Any) -> str:
         return f"The fit ended because {words}."
     passes = getattr(model, "n_passes_", None)
     looked = "" if passes is None else f" and {plural(int(passes), 'pass', 'passes')} over the data"
-    return f"The fit took {steps}{looked}; {words}."
+    chosen = "n_init" in model.get_params(deep=False)  # the best of several starts
+    more = " Passes that chose the start are not counted." if looked and chosen else ""
+    return f"The fit took {steps}{looked}; {words}.{more}"
 
 
 def _steps(model: Any) -> str:

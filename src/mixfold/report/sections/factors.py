@@ -199,9 +199,12 @@ def _section_of_mixture(subject: Subject, loadings: Array) -> Section | None:
     shared = noise.ndim < 2 or noise.shape[-1] != loadings.shape[1]
     what = "total variance of all columns" if shared else "variance of a column, on average,"
     caption = f"Share of the {what} within a component that its factors explain{more}"
+    factors = plural(loadings.shape[2], "factor")
     lead = (
-        f"Each component has {plural(loadings.shape[2], 'factor')} of its own; factor 1 of one "
-        "component has nothing to do with factor 1 of another."
+        f"Each component has {factors} of its own; factor 1 of one component has nothing to do "
+        "with factor 1 of another."
+        if size > 1
+        else f"The only component has {factors}."
     )
     body = table(["component", "together", *heads], rows, caption)
     return Section("factors", "Factors within components", lead, body)

@@ -25,8 +25,12 @@ def labels(subject: Subject) -> Section | None:
     heads = groups.heads(shown)
     texts = [[count(v) for v in row[: len(shown)]] for row in counts[:_LABELS]]
     more = f", the first {_LABELS} of {count(len(names))} labels" if len(names) > _LABELS else ""
-    rows = "Weight of the rows" if look.is_weighted else "Rows"
-    caption = f"{rows} with each label (line) in each {groups.word} (column){more}"
+    units = f"{subject.unit}s"
+    rows = f"Weight of the {units}" if look.is_weighted else units.capitalize()
+    caption = (
+        f"{rows} with each label (line) in each {groups.word} (column), "
+        f"shaded by the share of the {groups.word}{more}"
+    )
     shades = part[:_LABELS, : len(shown)]
     picture = heat_table("label", names[:_LABELS], heads, shades, texts, caption, most=1.0)
     lead = (

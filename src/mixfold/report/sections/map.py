@@ -78,8 +78,11 @@ def _lead(subject: Subject, found: Points) -> str:
         else f"by the expected values of their first two {axis_word(subject.model)[1]}"
     )
     if subject.has_topics:
-        how = how.replace("the groups best", "documents of different largest topics best")
-        how = how.replace("within groups", "among documents with the same largest topic")
+        by_topic = found.word == "topic"
+        groups = "documents of different largest topics" if by_topic else "the clusters"
+        same = "documents with the same largest topic" if by_topic else "documents of a cluster"
+        how = how.replace("the groups best", f"{groups} best")
+        how = how.replace("rows vary most within groups", f"{same} vary most")
     far = chart.beyond(*(found.axes[i][1] for i in found.first))
     lie = "lies" if far == 1 else "lie"
     more = f" {plural(far, subject.unit)} {lie} beyond the edges: zoom out." if far else ""

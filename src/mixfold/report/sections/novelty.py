@@ -10,7 +10,7 @@ from mixfold.report.capabilities import ODDNESS
 from mixfold.report.charts.bars import histogram
 from mixfold.report.formatting import count, number, odder, oddness_share, percent, share, short
 from mixfold.report.images import affordable, grey, tile
-from mixfold.report.markup import Html, details, join, tag
+from mixfold.report.markup import Html, details, join, listed, tag
 from mixfold.report.rows.odd import RARE, OddRows
 from mixfold.report.section import Note, Section
 from mixfold.report.subject import Subject
@@ -59,12 +59,19 @@ def _other_model(subject: Subject) -> str:
     """What may describe the rows better."""
     groups = subject.groups
     mixed = groups is not None and groups.word != "class" and len(groups.names) > 1
-    if hasattr(subject.model, "loadings_") and not mixed:
+    model = subject.model
+    if hasattr(model, "latent_points_"):
+        return "transform skewed columns, or let the surface bend more (n_basis)"
+    if hasattr(model, "active_") and hasattr(model, "loadings_") and not mixed:
+        return "transform skewed columns, or compare with a mixture by inference='em'"
+    if hasattr(model, "loadings_") and not mixed:
         return "transform skewed columns, try more factors, or a mixture of such models"
     if groups is not None and groups.word == "class":
         return "try several components for each class, or another family"
-    if hasattr(subject.model, "loadings_"):
+    if hasattr(model, "loadings_"):
         return "transform skewed columns, or try more components"
+    if not hasattr(model, "covariances_"):  # of counts and codes
+        return "try more components, or another family"
     return "transform skewed columns, try more components, or another family"
 
 
@@ -83,10 +90,11 @@ def _lead(subject: Subject, name: str) -> str:
         odd = subject.look.odd
         assert odd is not None
         part = odd.beyond / odd.weight if odd.weight else 0.0
+        lacking = bool(subject.look.columns.missing.any())
         return (
             f"The oddest of all {size} rows. They may be errors of measurement, rare kinds, or "
-            "rows of another population. Odder than 99.8% means: of rows drawn from the model with "
-            "the same entries missing, 99.8% have a higher density. "
+            "rows of another population. Odder than 99.8% means: of rows drawn from the model"
+            f"{' with the same entries missing' * lacking}, 99.8% have a higher density. "
             f"{share(part)} of the rows are odder than {percent(1 - RARE)} of such rows; if the "
             f"model were true, it would be {percent(RARE)}."
         )
@@ -118,9 +126,9 @@ def _table(subject: Subject, odd: OddRows, name: str, reasons: list[list[Reason]
     return table(head, rows, f"The oddest {subject.unit}s, oddest first", text=(0, 1))
 
 
-def _words(subject: Subject, reasons: list[Reason]) -> str:
+def _words(subject: Subject, reasons: list[Reason]) -> Html | str:
     told = [_reason(subject, reason) for reason in reasons[:_NAMED]]
-    return "; ".join(told) or "no single entry: the combination"
+    return listed(told, "; ") if told else "no single entry: the combination"
 
 
 def _reason(subject: Subject, reason: Reason) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from mixfold.contracts import Array
 from mixfold.report.capabilities import Groups
 from mixfold.report.formatting import add_sign, number, share, short
-from mixfold.report.markup import Html, details, escape, join, tag
+from mixfold.report.markup import Html, details, escape, join, listed, tag
 from mixfold.report.profiles import Profiles, profiles_of
 from mixfold.report.section import Section
 from mixfold.report.subject import Subject
@@ -17,6 +17,8 @@ _COLUMNS, _GROUPS = 40, 14
 # groups for which there is room for deviations as well
 _SPELLED = 4
 _FAR, _NAMED = 0.5, 4
+# parts of the standard deviation of a column that are shown as zero: floors of rates
+_NOTHING = 1e-4
 NORMAL = ", numbers taken as normal within each group"
 
 
@@ -70,18 +72,18 @@ def _words(groups: Groups, found: Profiles, names: list[str], which: Array) -> H
     lines = []
     for i in which:
         text = _describe_profile(found, int(i), names)
-        lines.append(tag("li", tag("strong", groups.label(groups.shown[i])), f": {text}"))
+        lines.append(tag("li", tag("strong", groups.label(groups.shown[i])), ": ", text))
     return tag("ul", *lines, class_="described")
 
 
-def _describe_profile(found: Profiles, i: int, names: list[str]) -> str:
+def _describe_profile(found: Profiles, i: int, names: list[str]) -> Html | str:
     size = np.nan_to_num(np.abs(found.apart[i]))
     for j in found.codes:
         size[j] = found.code_apart(i, j)[1]
     best = [int(j) for j in np.argsort(-size, kind="stable")[:_NAMED] if size[j] >= _FAR]
     if not best:
         return "close to all rows in every column"
-    return ", ".join(_told(found, i, j, short(names[j])) for j in best)
+    return listed([_told(found, i, j, short(names[j])) for j in best], ", ")
 
 
 def _told(found: Profiles, i: int, j: int, name: str) -> str:
@@ -114,10 +116,15 @@ def _heat(groups: Groups, found: Profiles, names: list[str], order: Array, which
 
 
 def _cell(found: Profiles, i: int, j: int, spelled: bool) -> Html:
-    mean = number(found.means[i, j])
+    mean = _rate(found, j, found.means[i, j])
     if not spelled or found.deviations is None:
         return escape(mean)
-    return join([mean, tag("small", f" \u00b1 {number(found.deviations[i, j], 2)}")])
+    return join([mean, tag("small", f" \u00b1 {_rate(found, j, found.deviations[i, j], 2)}")])
+
+
+def _rate(found: Profiles, j: int, value: float, digits: int = 3) -> str:
+    """A number of a column; zero where it is nothing beside how much the column varies."""
+    return "0" if abs(value) < _NOTHING * found.deviation[j] else number(value, digits)
 
 
 def _title(found: Profiles, i: int, j: int) -> str:

@@ -8,7 +8,7 @@ from mixfold.contracts import Array
 from mixfold.report.capabilities import is_in_kernel_space, units_matter
 from mixfold.report.formatting import NOTHING, number, share, short
 from mixfold.report.images import ImageShape, affordable, grey, signed_image, tile
-from mixfold.report.markup import Html, details, join, tag
+from mixfold.report.markup import Html, details, join, listed, tag
 from mixfold.report.rows.residuals import ResidualSums
 from mixfold.report.section import Section
 from mixfold.report.sections.factors import communalities
@@ -99,15 +99,15 @@ def _rows(subject: Subject, sums: ResidualSums, rebuilt: Array) -> Html:
         x = sums.worst.X[i]
         apart = np.nan_to_num(np.abs(x - rebuilt[i]) / scale)
         best = np.argsort(-apart, kind="stable")[:_NAMED]
-        words = "; ".join(
+        words = [
             f"{short(subject.names[j], 30)} {number(x[j])} (reconstructed {number(rebuilt[i, j])})"
             for j in best
             if apart[j] > 0
-        )
+        ]
         rows.append(
             [
                 subject.row_name(sums.worst.rows[i]),
-                words or NOTHING,
+                listed(words, "; ") if words else NOTHING,
                 number(-sums.worst.values[i]),
             ]
         )
