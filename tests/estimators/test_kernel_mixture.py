@@ -43,7 +43,9 @@ def test_all_axes_of_a_polynomial_are_the_monomials(rows: Array) -> None:
     scores = KernelPCA(None, kernel="poly", degree=2, gamma=1.0).fit_transform(X)
     assert scores.shape == (200, 5)
     np.testing.assert_allclose(
-        scores @ scores.T, (explicit - explicit.mean(0)) @ (explicit - explicit.mean(0)).T, atol=1e-9
+        scores @ scores.T,
+        (explicit - explicit.mean(0)) @ (explicit - explicit.mean(0)).T,
+        atol=1e-9,
     )
     one, other = mixture().fit(scores), mixture().fit(explicit)
     np.testing.assert_allclose(one.score(scores), other.score(explicit), rtol=1e-5)

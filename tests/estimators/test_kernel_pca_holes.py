@@ -53,7 +53,9 @@ def test_the_linear_kernel_is_pca_of_what_is_expected(
     filled = columns.impute(X)
     found, plain = model(kernel="linear").fit(X), KernelPCA(3, kernel="linear").fit(filled)
     np.testing.assert_allclose(found.eigenvalues_, plain.eigenvalues_, rtol=1e-6)
-    np.testing.assert_allclose(np.abs(found.transform(X)), np.abs(plain.transform(filled)), atol=1e-5)
+    np.testing.assert_allclose(
+        np.abs(found.transform(X)), np.abs(plain.transform(filled)), atol=1e-5
+    )
     # the variance of what is missing is variance
     assert found.explained_variance_ratio_.sum() < plain.explained_variance_ratio_.sum()
 
@@ -116,7 +118,9 @@ def test_weights_streams_and_files(rows: Array, rng: np.random.Generator, tmp_pa
     weight = rng.integers(0, 3, len(X)).astype(float)
     weighted = model().fit(X, sample_weight=weight)
     repeated = model().fit(np.repeat(X, weight.astype(int), axis=0))
-    np.testing.assert_allclose(weighted.explained_variance_, repeated.explained_variance_, rtol=1e-5)
+    np.testing.assert_allclose(
+        weighted.explained_variance_, repeated.explained_variance_, rtol=1e-5
+    )
     found = model().fit(X)
     found.save(tmp_path / "model")
     loaded = mixfold.load(tmp_path / "model")

@@ -141,13 +141,13 @@ def test_other_kernels_have_no_width_to_learn(
 
 def test_a_kernel_matrix_has_no_width(rng: np.random.Generator) -> None:
     X = rng.normal(size=(30, 2))
-    with pytest.raises(ValueError, match="gamma='learn' compares .* got kernel='precomputed'"):
+    with pytest.raises(ValueError, match=r"gamma='learn' compares .* got kernel='precomputed'"):
         KernelPCA(kernel="precomputed", gamma="learn").fit(X @ X.T)
 
 
 def test_rows_that_cannot_tell(rng: np.random.Generator) -> None:
     X = rng.normal(size=(40, 3))
-    with pytest.raises(ValueError, match="at least 20 different rows .* got 10"):
+    with pytest.raises(ValueError, match=r"at least 20 different rows .* got 10"):
         learn(np.repeat(X[:10], 4, axis=0))
     with pytest.raises(ValueError, match="at most 2000 columns; X has 2001"):
         learn(rng.normal(size=(30, 2001)))
@@ -169,8 +169,11 @@ def test_a_stream_goes_on_with_what_was_learned(landmarks: Any, rng: np.random.G
         np.testing.assert_allclose(model.eigenvalues_, whole.eigenvalues_, rtol=1e-6)
 
 
-@pytest.mark.parametrize("settings", [{"gamma": 0}, {"gamma": -1.0}, {"gamma": "Learn"},
-                                      {"n_components": "all"}, {"n_components": 0}], ids=str)  # fmt: skip
+@pytest.mark.parametrize(
+    "settings",
+    [{"gamma": v} for v in (0, -1.0, "Learn")] + [{"n_components": v} for v in ("all", 0)],
+    ids=str,
+)
 def test_settings_that_mean_nothing(settings: dict[str, Any], rng: np.random.Generator) -> None:
     with pytest.raises(ValueError, match=f"The '{next(iter(settings))}' parameter of KernelPCA"):
         KernelPCA(**settings).fit(rng.normal(size=(30, 2)))

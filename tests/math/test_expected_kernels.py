@@ -88,7 +88,9 @@ def test_one_missing_entry_is_an_integral(kernel: Any) -> None:
     P, Q = points(x), points(y)
     wanted = weights @ kernel.block(P, Q) @ weights
     np.testing.assert_allclose(expected.block(x[None], y[None])[0, 0], wanted, rtol=1e-9)
-    np.testing.assert_allclose(expected.diagonal(x[None])[0], weights @ kernel.diagonal(P), rtol=1e-9)
+    np.testing.assert_allclose(
+        expected.diagonal(x[None])[0], weights @ kernel.diagonal(P), rtol=1e-9
+    )
 
 
 @kernels

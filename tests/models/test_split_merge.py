@@ -117,9 +117,7 @@ def _law_of_process(n: int, log_weight: Any) -> dict[tuple[int, ...], float]:
 def test_clusters_with_known_rows_are_left_alone() -> None:
     X, model, rng = _example(BayesDiagonal(precision=0.3, degrees=3.0), SymmetricDirichlet(2.0), 0)
     y = np.array([0, -1, -1, -1, -1, -1, -1])
-    sampler = CollapsedSampler(
-        model, Block(X, y=y), pilot_of(X), process=False, proposals=5
-    )
+    sampler = CollapsedSampler(model, Block(X, y=y), pilot_of(X), process=False, proposals=5)
     sampler.start(np.array([0, 0, 0, 1, 1, 2, 2]))
     for _ in range(50):
         sampler.sweep(rng)

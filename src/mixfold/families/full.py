@@ -7,10 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from mixfold.contracts import Array, Block
+from mixfold.contracts import Array, Block, Metric
 from mixfold.families.dense import (
     DenseGaussian,
-    DenseMetric,
     DenseReading,
     about,
     slopes,
@@ -79,7 +78,7 @@ class FullGaussian(DenseGaussian):
             raise_all_eigenvalues(from_log_cholesky(factors, size), floor)[0],
         )
 
-    def derivatives(self, params: GaussianParams, moments: Moments) -> tuple[Array, DenseMetric]:
+    def derivatives(self, params: GaussianParams, moments: Moments) -> tuple[Array, Metric]:
         second = unpack(moments.second, params.n_features)
         return slopes(self.factors(params), *about(params.means, moments, second))
 

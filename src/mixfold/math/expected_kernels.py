@@ -34,7 +34,7 @@ EXPECTED = (LinearKernel, RbfKernel, PolynomialKernel)
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """Rows that lack the same entries: their places, conditional means (n, D), covariance (D, D)."""
+    """Rows that lack the same entries: places, conditional means (n, D), covariance (D, D)."""
 
     places: Array
     means: Array
@@ -118,7 +118,7 @@ class ExpectedKernel:
     # ------------------------------------------------ products
 
     def _between(self, one: Pattern, other: Pattern) -> Array:
-        if one.complete and other.complete or isinstance(self.kernel, LinearKernel):
+        if (one.complete and other.complete) or isinstance(self.kernel, LinearKernel):
             return np.asarray(self.kernel.block(one.means, other.means))
         if isinstance(self.kernel, RbfKernel):
             return _expected_rbf(self.kernel, one, other)

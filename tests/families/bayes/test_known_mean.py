@@ -174,5 +174,3 @@ def test_the_prior_is_learned_around_the_known_mean() -> None:
 def test_settings_are_checked(options: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Mixture("known-mean", 2, family_options=options).fit(_rows(20))
-
-

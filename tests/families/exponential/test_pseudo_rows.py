@@ -29,9 +29,7 @@ def test_the_inverse_of_psi() -> None:
 
 def test_roots_of_decreasing_functions_and_ends() -> None:
     wanted = np.array([0.3, 2.5, 7.9])
-    found = decreasing_root(
-        lambda t: (wanted**3 - t**3, -3 * t**2), np.full(3, 9.0), 0.0, 10.0
-    )
+    found = decreasing_root(lambda t: (wanted**3 - t**3, -3 * t**2), np.full(3, 9.0), 0.0, 10.0)
     np.testing.assert_allclose(found, wanted, atol=2e-12)
     assert decreasing_root(lambda t: (-1 - t, -np.ones(1)), np.ones(1), 0.0, 10.0)[0] < 1e-9
 
@@ -99,7 +97,9 @@ def test_the_prior_counts_like_rows(name: str) -> None:
     told = family.describe_prior(prior, sample.frame)
     assert told.pop("rows") == family.rows
     for setting, value in told.items():
-        np.testing.assert_allclose(value, np.broadcast_to(getattr(family, setting), np.shape(value)))
+        np.testing.assert_allclose(
+            value, np.broadcast_to(getattr(family, setting), np.shape(value))
+        )
     params = family.from_rows(sample.frame, sample.X, None, sample.resp)
     # many rows drawn from the centre have these statistics: Monte Carlo, of differences
     centre = family.with_theta(family.select(params, np.zeros(1, int)), family.centre(4)[None])
@@ -137,7 +137,7 @@ def test_the_posterior_mode_is_the_highest_point(name: str) -> None:
 
 
 def test_the_metric_is_the_information() -> None:
-    """Its solve undoes the matrix of second differences of ln B in ln a, gradient terms left out."""
+    """Its solve undoes the second differences of ln B in ln a, gradient terms left out."""
     rng = np.random.default_rng(0)
     a, count = rng.gamma(2.0, 1.0, (3, 4)) + 0.05, np.array([3.0, 1.5, 0.0])
     g = rng.standard_normal((3, 4))

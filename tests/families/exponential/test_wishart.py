@@ -62,7 +62,9 @@ def test_log_density_is_that_of_scipy() -> None:
     reading = family.mode(params)
     np.testing.assert_allclose(family.log_density(Block(X), reading), wanted, rtol=1e-9)
     np.testing.assert_allclose(family.scores(Block(X), reading).log_density, wanted, rtol=1e-9)
-    np.testing.assert_allclose(params.means, triangles(told["scales"] * told["degrees"][:, None, None]))
+    np.testing.assert_allclose(
+        params.means, triangles(told["scales"] * told["degrees"][:, None, None])
+    )
 
 
 def test_the_step_is_the_maximum_of_the_likelihood() -> None:

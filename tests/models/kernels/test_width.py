@@ -1,4 +1,4 @@
-"""Hyvarinen's score of held-out rows: differences of the density, the Gaussian limit, the choice."""
+"""Hyvarinen's score of held-out rows: differences of density, the Gaussian limit, the choice."""
 
 from __future__ import annotations
 

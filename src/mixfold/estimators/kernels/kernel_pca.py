@@ -723,7 +723,10 @@ class _Scores:
     factor: Array
 
     def __call__(self, block: Block) -> Array:
-        return match_dtype(self.projector.scores(rows_with_holes(block, self.projector.kernel)) * self.factor, block)
+        return match_dtype(
+            self.projector.scores(rows_with_holes(block, self.projector.kernel)) * self.factor,
+            block,
+        )
 
 
 @dataclass(frozen=True, slots=True)

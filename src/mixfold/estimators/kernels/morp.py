@@ -461,8 +461,8 @@ default='linear'
             value = getattr(self, name)
             if value != wanted:
                 raise ValueError(
-                    f"loss={self.loss!r} needs {name}={wanted!r}, got {value!r}; use loss='squared' "
-                    "for others"
+                    f"loss={self.loss!r} needs {name}={wanted!r}, got {value!r}; "
+                    "use loss='squared' for others"
                 )
         if isinstance(self.beta, str):
             raise ValueError(
@@ -491,7 +491,7 @@ default='linear'
             self.loss, float(chosen["beta"]), gamma, self.n_components, self.balance,
             objective.shares, plan,
         )  # fmt: skip
-        model, found, targets = fit_by_loss(
+        _, found, targets = fit_by_loss(
             settings, source, executor, thin, self._sets, coded, weights, w
         )
         params = found.params

@@ -53,9 +53,7 @@ def run_collapsed_chain(
     model = task.model
     assert isinstance(model, BayesMixture) and task.pilot is not None
     block = gather_rows(task.source)
-    sampler = CollapsedSampler(
-        model, block, task.pilot, process=process, proposals=proposals
-    )
+    sampler = CollapsedSampler(model, block, task.pilot, process=process, proposals=proposals)
 
     def step(sweep: int, keep: bool) -> tuple[Any, Array | None, Array]:
         rng = np.random.default_rng([task.seed % 2**63, number, sweep, _STREAM])

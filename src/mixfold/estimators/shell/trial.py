@@ -114,7 +114,7 @@ def _probabilities_of(estimator: Any, n_classes: int) -> tuple[int, str]:
     """How many probabilities a row has, and of what: of its labels each, or of the classes."""
     sets = getattr(getattr(estimator, "_sets", None), "sets", None)
     target = sets[0].target if sets else getattr(estimator, "_target", None)
-    if getattr(target, "task", None) == "multilabel":
+    if target is not None and getattr(target, "task", None) == "multilabel":
         return int(target.n_outputs), "labels"
     return n_classes, "classes"
 

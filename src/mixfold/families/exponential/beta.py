@@ -30,7 +30,6 @@ from mixfold.families.exponential.support import (
     require_positive,
 )
 from mixfold.math.dirichlet import expected_log, log_beta, log_beta_draw, log_draw
-from mixfold.math.frame import Frame
 from mixfold.math.share_fits import LEAST_TOTAL, best_concentration
 
 # shares below this have logarithms that nothing else can balance
@@ -135,7 +134,7 @@ class Beta(PairedColumns):
 
     def _pairs(self, theta: Array) -> Array:
         """(a, b) (K, D, 2)."""
-        return np.exp(np.stack(halves(theta), axis=-1))
+        return np.asarray(np.exp(np.stack(halves(theta), axis=-1)))
 
     def clip_coordinates(self, theta: Array, size: Array) -> Array:
         one, two = halves(theta)
@@ -156,7 +155,7 @@ class Beta(PairedColumns):
 
     def best(self, mean: Array, size: Array) -> tuple[Array, Array]:
         a, bounded = best_concentration(np.stack(halves(mean), axis=-1), 1 / self.floor)
-        return both(np.log(a[..., 0]), np.log(a[..., 1])), bounded.any(axis=-1)
+        return both(np.log(a[..., 0]), np.log(a[..., 1])), np.asarray(bounded.any(axis=-1))
 
     def at_floor(self, params: LinearParams) -> Array:
         total = self._pairs(params.theta).sum(axis=-1)
@@ -181,7 +180,7 @@ class Beta(PairedColumns):
 
     def extent(self, params: LinearParams) -> Array:
         total = self._pairs(params.theta).sum(axis=-1)
-        return np.sqrt(params.means * (1 - params.means) / (total + 1))
+        return np.asarray(np.sqrt(params.means * (1 - params.means) / (total + 1)))
 
     def describe(self, params: LinearParams) -> dict[str, Any]:
         a, b = halves(np.exp(params.theta))
@@ -190,7 +189,9 @@ class Beta(PairedColumns):
     def centre(self, n_features: int) -> Array | None:
         if self.a is None:
             return None
-        return np.log(both(*(per_column(v, n_features, n) for n, v in (("a", self.a), ("b", self.b)))))
+        return np.log(
+            both(*(per_column(v, n_features, n) for n, v in (("a", self.a), ("b", self.b))))
+        )
 
     def describe_centre(self, theta: Array) -> dict[str, Any]:
         a, b = halves(np.exp(theta[0]))
@@ -200,7 +201,7 @@ class Beta(PairedColumns):
 
     def quantile(self, uniforms: Array, means: Array, theta: Array, size: Array) -> Array:
         a, b = halves(np.exp(theta))
-        return np.clip(betaincinv(a, b, uniforms), _LEAST, _INSIDE)
+        return np.asarray(np.clip(betaincinv(a, b, uniforms), _LEAST, _INSIDE))
 
     def emit(self, means: Array, theta: Array, size: Array, rng: np.random.Generator) -> Array:
         a, b = halves(np.exp(theta))
@@ -276,7 +277,7 @@ class Dirichlet(PseudoRowsFamily):
 
     def points(self, X: Array) -> Array:
         # lengths of differences of roots are Hellinger distances
-        return np.sqrt(np.clip(np.asarray(X, float), 0.0, None))
+        return np.asarray(np.sqrt(np.clip(np.asarray(X, float), 0.0, None)))
 
     # ------------------------------------------------ components: theta is ln a
 
@@ -316,7 +317,7 @@ class Dirichlet(PseudoRowsFamily):
 
     def extent(self, params: LinearParams) -> Array:
         total = np.exp(params.theta).sum(axis=1, keepdims=True)
-        return np.sqrt(params.means * (1 - params.means) / (total + 1))
+        return np.asarray(np.sqrt(params.means * (1 - params.means) / (total + 1)))
 
     def describe(self, params: LinearParams) -> dict[str, Any]:
         return {"means": params.means, "concentrations": np.exp(params.theta)}
@@ -359,7 +360,7 @@ class Dirichlet(PseudoRowsFamily):
 def _shares(logs: Array) -> Array:
     """Shares in proportion to exp(logs), none of which is zero."""
     shares = np.exp(logs - logs.max(axis=1, keepdims=True))
-    return np.maximum(shares / shares.sum(axis=1, keepdims=True), _LEAST)
+    return np.asarray(np.maximum(shares / shares.sum(axis=1, keepdims=True), _LEAST))
 
 
 def _bounded(logs: Array, most: float) -> Array:

@@ -212,7 +212,7 @@ class GammaShape(PairedColumns):
         m = np.maximum(m, _LEAST)
         shape, _ = fit_gamma(m, np.minimum(mean_log, np.log(m)))
         theta = self.clip_coordinates(both(np.log(m), np.log(shape)), size)
-        return theta, (shape * self.floor >= 1).any(axis=-1)
+        return theta, np.asarray((shape * self.floor >= 1).any(axis=-1))
 
     def at_floor(self, params: LinearParams) -> Array:
         shape = np.exp(halves(params.theta)[1])
@@ -263,7 +263,7 @@ class GammaShape(PairedColumns):
 
     def quantile(self, uniforms: Array, means: Array, theta: Array, size: Array) -> Array:
         shape = np.exp(halves(theta)[1])
-        return np.maximum(gammaincinv(shape, uniforms) * (means / shape), _LEAST)
+        return np.asarray(np.maximum(gammaincinv(shape, uniforms) * (means / shape), _LEAST))
 
     def emit(self, means: Array, theta: Array, size: Array, rng: np.random.Generator) -> Array:
         shape = np.exp(halves(theta)[1])

@@ -67,7 +67,9 @@ class PseudoRowsFamily(ConjugateLinearFamily):
         require_positive(self.floor, "floor")
         require_positive(self.rows, "rows")
         if np.ndim(self.rows):
-            raise ValueError(f"rows, the weight of the prior, must be one number, got {self.rows!r}")
+            raise ValueError(
+                f"rows, the weight of the prior, must be one number, got {self.rows!r}"
+            )
 
     # ------------------------------------------------ what a family says
 

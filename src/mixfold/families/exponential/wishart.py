@@ -3,7 +3,8 @@
     x = the lower triangle of W, row by row (w11, w21, w22, w31, ...): d (d + 1) / 2 columns
     W | k ~ Wishart(S_k, nu_k),   mean M_k = nu_k S_k,   nu_k > d - 1
 
-    ln p(W) = (nu - d - 1) / 2 ln|W| - tr(S^-1 W) / 2 - nu / 2 ln|S| - nu d / 2 ln 2 - ln G_d(nu / 2)
+    ln p(W) = (nu - d - 1) / 2 ln|W| - tr(S^-1 W) / 2
+              - nu / 2 ln|S| - nu d / 2 ln 2 - ln G_d(nu / 2)
 
 is linear in W and ln|W|. The best M is the mean of the rows whatever nu is, and nu is the root of
 sum_i psi((nu + 1 - i) / 2) - d ln(nu / 2) = E ln|W| - ln|M|. Mean and degrees of freedom tell
@@ -211,9 +212,7 @@ class Wishart(PseudoRowsFamily):
         K, side = means.shape[:2]
         known, count = factorise(means), moments.count[:, 0]
         total = matrices(moments.first[:, :-1])
-        by_entry, metric = slopes(
-            known, count * nu, np.zeros((K, side)), nu[:, None, None] * total
-        )
+        by_entry, metric = slopes(known, count * nu, np.zeros((K, side)), nu[:, None, None] * total)
         whiten = known[1]
         trace = np.einsum("kde,kdf,kfe->k", whiten, total, whiten)
         log_det = np.linalg.slogdet(means)[1]

@@ -47,7 +47,7 @@ class OutputLoss(Protocol):
 @record
 @dataclass(frozen=True, slots=True)
 class SoftmaxLoss:
-    """-log of the share of the class, T being unit vectors of C classes: Boehning's bound is 1/2."""
+    """-log of the share of the class, T unit vectors of C classes: Boehning's bound is 1/2."""
 
     n_classes: int
 
@@ -61,7 +61,7 @@ class SoftmaxLoss:
 
     def start(self, T: Array, weight: Array) -> Array:
         counts = weight @ np.nan_to_num(T)
-        return np.log(np.maximum(counts / counts.sum(), _LEAST_SHARE))
+        return np.asarray(np.log(np.maximum(counts / counts.sum(), _LEAST_SHARE)))
 
     def evaluate(self, eta: Array, b: Array, T: Array) -> tuple[Array, Array]:
         known = ~np.isnan(T[:, :1])

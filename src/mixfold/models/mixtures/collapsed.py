@@ -4,8 +4,8 @@ A sweep visits the rows in random order. Each leaves its cluster and sits down a
 
     p(z_n = k | others) ~ (N_k + prior) p(x_n | rows of k),    new cluster: alpha p(x_n | prior)
 
-which is algorithm 3 of Neal (2000) for a Dirichlet process, and its finite relative otherwise. Before
-that, clusters may be split and merged as wholes (``split_merge``).
+which is algorithm 3 of Neal (2000) for a Dirichlet process, and its finite relative otherwise.
+Before that, clusters may be split and merged as wholes (``split_merge``).
 
 References
 ----------

@@ -177,11 +177,16 @@ class ScoreOutputs:
 
     # ------------------------------------------------ M step
 
-    def update(self, sums: ScoreSums, params: ScoreParams) -> ScoreParams:
-        return self.step(sums, params, 1.0)
+    def update(
+        self, sums: ScoreSums, params: ScoreParams, relevance: Array | None = None
+    ) -> ScoreParams:
+        return self.step(sums, params, 1.0, relevance)
 
-    def step(self, sums: ScoreSums, params: ScoreParams, length: float) -> ScoreParams:
+    def step(
+        self, sums: ScoreSums, params: ScoreParams, length: float, relevance: Array | None = None
+    ) -> ScoreParams:
         """A part of a Newton step; shorter where there is no such shape."""
+        sums = self._with_prior(sums, params, relevance)
         change = np.linalg.solve(self._information(sums), self._slope(sums))
         v, m, shape = self._split(change, params)
         shape = np.clip(shape, -_SHAPE_STEP, _SHAPE_STEP)
@@ -191,6 +196,25 @@ class ScoreOutputs:
                 return ScoreParams(params.loadings + length * v, params.means + length * m, fresh)
             length *= 0.5
         return params
+
+    def _with_prior(
+        self, sums: ScoreSums, params: ScoreParams, relevance: Array | None
+    ) -> ScoreSums:
+        """The sums, and what a prior N(0, 1 / relevance) of the loadings adds to them."""
+        if relevance is None:
+            return sums
+        K, _, d = params.loadings.shape
+        precision = np.broadcast_to(relevance, (K, d))
+        slope, information = sums.slope.copy(), sums.information.copy()
+        slope[:, :d] -= precision * params.loadings[:, 0]
+        information[:, range(d), range(d)] += precision
+        return replace(sums, slope=slope, information=information)
+
+    def squares_of(self, params: ScoreParams) -> Array:
+        return self.information(params)
+
+    def n_loadings(self, params: ScoreParams) -> int:
+        return int(params.loadings.shape[1])
 
     def _slope(self, sums: ScoreSums) -> Array:
         return np.concatenate([sums.slope.ravel(), sums.shape_slope])
@@ -244,7 +268,10 @@ class ScoreOutputs:
         v, m, free = self._split(vector, params)
         return ScoreParams(v, m, self.likelihood.from_coordinates(free))
 
-    def derivatives(self, params: ScoreParams, sums: ScoreSums) -> tuple[Array, ScoreMetric]:
+    def derivatives(
+        self, params: ScoreParams, sums: ScoreSums, relevance: Array | None = None
+    ) -> tuple[Array, ScoreMetric]:
+        sums = self._with_prior(sums, params, relevance)
         size = sums.slope.size
         turn = np.eye(size + len(params.shape))
         turn[size:, size:] = self.likelihood.jacobian(params.shape)
@@ -263,9 +290,10 @@ class ScoreModel(SupervisedModel):
     ) -> Update[SupervisedParams]:
         if context.length == 0:  # only rounding takes back the shortest of steps
             return Update(params)
-        components, touched = self.family.estimate(stats.components, params.components)
+        relevance = self.relevances(params)
+        components, touched = self.family.estimate(stats.components, params.components, relevance)
         length = min(context.length, 1.0)
-        outputs = self.outputs.step(stats.outputs, params.outputs, length)
+        outputs = self.outputs.step(stats.outputs, params.outputs, length, relevance)
         fresh = SupervisedParams(self.mixing.posterior(stats.counts), components, outputs)
         told = tuple(
             Event("floor", self.family.floor_message(int(k)), context.iteration, int(k))
