@@ -41,6 +41,10 @@ def fits() -> Any:
     counts = rng.poisson(
         rng.gamma(0.3, 3.0, (2500, 1)) * rng.dirichlet(np.full(300, 0.1), 2500) * 60
     ).astype(float)
+    shares = rng.dirichlet([1.0, 2.0, 3.0, 4.0], 4000) + 0.3 * rng.dirichlet(
+        [9.0, 1.0, 1.0, 1.0], 4000
+    )
+    shares /= shares.sum(axis=1, keepdims=True)
     never = dict(tol=0.0, random_state=0)
     return {
         "GaussianMixture": (
@@ -135,6 +139,70 @@ def fits() -> Any:
             None,
         ),
         "PPCA": (lambda p: m.PPCA(3, max_iter=120, checkpoint=p, **never), holes, None),
+        "Mixture-shares": (
+            lambda p: m.Mixture("dirichlet", 6, max_iter=150, checkpoint=p, **never),
+            shares,
+            None,
+        ),
+        "Mixture-beta": (
+            lambda p: m.Mixture("beta", 6, max_iter=60, checkpoint=p, **never),
+            shares,
+            None,
+        ),
+        "PPCA-ard": (
+            lambda p: m.PPCA("ard", max_iter=200, checkpoint=p, **never),
+            holes,
+            None,
+        ),
+        "FactorAnalysis-priors": (
+            lambda p: m.FactorAnalysis(
+                4, loadings_prior="ard", noise_prior=(3, 0.1), max_iter=150, checkpoint=p, **never
+            ),
+            holes,
+            None,
+        ),
+        "ICA": (lambda p: m.ICA(6, n_init=3, max_iter=300, checkpoint=p, **never), X, None),
+        "GTM": (lambda p: m.GTM(2, max_iter=100, checkpoint=p, **never), holes, None),
+        "KSubspaces": (
+            lambda p: m.KSubspaces(30, 2, n_init=3, max_iter=200, checkpoint=p, **never),
+            X,
+            None,
+        ),
+        "MixtureOfPPCA-vb": (
+            lambda p: m.MixtureOfPPCA(8, None, inference="vb", max_iter=80, checkpoint=p, **never),
+            X,
+            None,
+        ),
+        "SupervisedPPCA-ard": (
+            lambda p: m.SupervisedPPCA(
+                4, solver="em", loadings_prior="ard", max_iter=60, checkpoint=p, **never
+            ),
+            X,
+            y,
+        ),
+        "SupervisedPPCA-ordered": (
+            lambda p: m.SupervisedPPCA(2, task="ordered", max_iter=60, checkpoint=p, **never),
+            X,
+            np.digitize(X[:, 0], [0.0, 1.0]),
+        ),
+        "MatrixFactorization-kl": (
+            lambda p: m.MatrixFactorization(
+                6,
+                loss="kullback-leibler",
+                nonneg_codebook=True,
+                nonneg_sources=True,
+                max_iter=60,
+                checkpoint=p,
+                **never,
+            ),
+            counts,
+            None,
+        ),
+        "PCP-mean-field": (
+            lambda p: m.PCP(8, 15, inference="mean_field", max_iter=120, checkpoint=p, **never),
+            counts,
+            None,
+        ),
         "MixtureOfFactorAnalyzers": (
             lambda p: m.MixtureOfFactorAnalyzers(6, 2, max_iter=120, checkpoint=p, **never),
             X,

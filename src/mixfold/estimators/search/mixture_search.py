@@ -38,7 +38,11 @@ from mixfold.estimators.search.notes import (
     describe_rows,
 )
 from mixfold.estimators.search.one_population import describe_one_population
-from mixfold.estimators.search.predictive import check_comparable, classes_of_rows
+from mixfold.estimators.search.predictive import (
+    check_comparable,
+    classes_of_rows,
+    learns_from_y,
+)
 from mixfold.estimators.search.results import CRITERIA, HELD_OUT
 from mixfold.estimators.search.rows import Rows, check_in_memory, count_rows, folds
 from mixfold.estimators.shell import constraints as rule
@@ -449,7 +453,7 @@ default='bic'
     @available_if(_best_has("score_samples"))
     def score_samples(self, X: Any, y: Any = None) -> Array:
         """Log density of each row, of supervised models with its known outputs y."""
-        outputs = {} if y is None else {"y": y}
+        outputs = {} if y is None or not learns_from_y(self._best) else {"y": y}
         found: Array = self._best.score_samples(X, **outputs)
         return found
 

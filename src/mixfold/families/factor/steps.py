@@ -26,6 +26,7 @@ from mixfold.math.frame import Frame, frame_about_zero, frame_of, uniform, widen
 from mixfold.math.symmetric import roots_of
 
 _TINY = float(np.finfo(float).tiny)
+_LARGE = 1e100
 
 
 @dataclass(frozen=True)
@@ -360,6 +361,7 @@ def shrunk_loadings(fit: Regression, noise: Array, relevance: Array) -> Array:
     if fit.zz.shape[1] == 1 and (ridge == ridge[:, :1]).all():
         ridge = ridge[:, :1]
     precision = np.broadcast_to(relevance, (len(noise), relevance.shape[-1]))
-    own = ridge[..., None] * precision[:, None]
+    # of factors that are gone and of components without rows: the product stays a float
+    own = np.minimum(ridge, _LARGE)[..., None] * np.minimum(precision, _LARGE)[:, None]
     zz = fit.zz + own[..., None] * np.eye(own.shape[-1])
     return solve_rows(zz, fit.xz)
