@@ -10,11 +10,15 @@ from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
 from mixfold import (
+    GTM,
+    ICA,
     PPCA,
     BayesianGaussianMixture,
     FactorAnalysis,
     GaussianMixture,
+    KernelPCA,
     KMeans,
+    KSubspaces,
     Mixture,
     MixtureOfPPCA,
     MixtureSearch,
@@ -45,6 +49,12 @@ MODELS = [
     MixtureOfPPCA(2, 1, random_state=0, max_iter=200, tol=1e-3),
     GaussianMixture(2, covariance_type="spherical", random_state=0),
     GaussianMixture(2, covariance_type="tied-spherical", random_state=0),
+    PPCA("ard"),
+    MixtureOfPPCA(2, 1, inference="vb", random_state=0),
+    GTM(2, n_points=4, n_basis=2, random_state=0),
+    KSubspaces(2, 1, random_state=0),
+    ICA(2, random_state=0),
+    KernelPCA(2),
 ]
 
 
@@ -66,7 +76,10 @@ def test_the_number_of_axes_is_found_again_after_the_remedy():
 
 
 def test_models_that_units_cannot_change_say_nothing():
-    for model in (GaussianMixture(2, random_state=0), PPCA(2), FactorAnalysis(2)):
+    for model in (
+        GaussianMixture(2, random_state=0), PPCA(2), FactorAnalysis(2), ICA(random_state=0),
+        KernelPCA(2, kernel="cosine"),
+    ):  # fmt: skip
         model.fit(ODD)
 
 

@@ -23,10 +23,15 @@ from mixfold.estimators.factors.factor_priors import (
 )
 from mixfold.estimators.factors.mixed_latents import MixedLatents
 from mixfold.estimators.mixtures.mixture import MixtureEstimator
-from mixfold.estimators.mixtures.set_aside import set_aside_columns, tell_of_columns
+from mixfold.estimators.mixtures.set_aside import (
+    set_aside_columns,
+    tell_of_columns,
+    warn_about_kept_columns,
+)
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import warn
 from mixfold.estimators.shell.dtypes import in_dtype
+from mixfold.estimators.shell.effective_rows import warn_about_evidence
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     Survey,
@@ -191,6 +196,9 @@ class FactorMixture(MixedLatents, MixtureEstimator):
         survey = survey_rows(self, source, self.n_components)
         # priors bound the variances: all columns are kept
         set_aside_columns(self, survey, first_batch=first_batch or self._bayes)
+        if self._bayes and not first_batch:
+            warn_about_kept_columns(self, survey, "inference='vb'")
+            warn_about_evidence("inference='vb'", survey.pilot)
         self._holes = survey.has_missing
         if not (first_batch or self._noise(False).scales_columns):
             other = ", or use MixtureOfFactorAnalyzers, in which every column has noise of its own"

@@ -26,6 +26,7 @@ from mixfold.estimators.shell.fitting import (
     warn_about_fit,
 )
 from mixfold.estimators.shell.predictions import match_dtype
+from mixfold.estimators.shell.units import warn_about_units
 from mixfold.math.source_densities import SOURCES
 from mixfold.models.factors.ica import IndependentSources, Plane, UnmixingParams, complete_rows
 from mixfold.models.factors.spectral import principal_axes
@@ -212,6 +213,8 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstimator):
                 f"n_components={wanted} sources of {n} rows of positive weight with {D} columns: "
                 f"there are at most {most}, as n_features and n_samples - 1 allow; lower it"
             )
+        if wanted < D:
+            warn_about_units(self, survey.pilot, "the plane of fewer sources than columns")
         rng = np.random.default_rng(survey.seed % 2**63)
         try:
             found = principal_axes(source, survey.executor, wanted, rng=rng)

@@ -51,6 +51,7 @@ from mixfold.estimators.mixtures.set_aside import (
 from mixfold.estimators.mixtures.weights import LEGAL, mixing_of, name_weights
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import warn
+from mixfold.estimators.shell.effective_rows import warn_about_evidence
 from mixfold.estimators.shell.fitting import (
     Survey,
     acceleration_named,
@@ -182,6 +183,8 @@ class GeneralMixture(BayesEstimator):
         model = self._model(source.n_features)
         if not first_batch:
             warn_if_spherical(self, survey.pilot)
+            if model.has_prior:
+                warn_about_evidence(f"inference={self.inference!r}", survey.pilot)
         self._check_entries(model.row_family, survey.executor, source)
         names = getattr(self, "feature_names_in_", None)
         chosen = make_family(self._family_setting(), self._options(), names, source.n_features)

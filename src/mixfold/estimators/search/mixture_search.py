@@ -275,8 +275,8 @@ default='bic'
         self.notes_ = describe_caveats(fits, self.best_index_, self.criterion)
         self.notes_ += describe_redundant_columns(self.best_estimator_, rows)
         self.notes_ += describe_compared_columns(self.best_estimator_, rows)
-        if self.n_effective is None and self.criterion in ("bic", "aic", "icl"):
-            self.notes_ += describe_rows(self.best_estimator_, rows)
+        if self.n_effective is None:
+            self.notes_ += describe_rows(self.best_estimator_, rows, self.criterion)
         if self.criterion != "bound" and not supervised:
             best = self.best_estimator_
             self.notes_ += describe_one_population(best, rows, self.n_effective)
