@@ -471,13 +471,6 @@ SEARCH = [
         lambda: m.GaussianMixture(1).fit(X, sample_weight=np.full(80, 0.001)).bic(
             X, np.full(80, 0.001)),
         lambda: m.GaussianMixture(1).fit(X).bic(X)),
-    row("count beside each other, divide them by their mean",
-        fit("PPCA", "ard", sample_weight=np.full(80, 1000.0)),
-        fit("PPCA", "ard", sample_weight=np.ones(80))),
-    row("If they are no independent rows, remove the copies",
-        fit("PPCA", "bic", rows=X.repeat(3, axis=0)), fit("PPCA", "bic")),
-    row("may find too many groups or factors; leave them out",
-        fit("PPCA", "ard", rows=np.column_stack([X, np.ones(80)])), fit("PPCA", "ard")),
 ]  # fmt: skip
 
 NETWORKS = [
