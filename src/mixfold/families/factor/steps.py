@@ -298,9 +298,9 @@ class FactorSteps(ComponentFamily):
         return FactorParams(params.frame, means, loadings, noise)
 
     def select(self, params: FactorParams, which: Array) -> FactorParams:
-        return FactorParams(
-            params.frame, params.means[which], params.loadings[which], params.noise[which]
-        )
+        # as many factors as the one of these that has most, as ``restricted`` counts them
+        loadings = params.loadings[which][:, :, : self.restricted(which).size]
+        return FactorParams(params.frame, params.means[which], loadings, params.noise[which])
 
     def restricted(self, which: Array) -> Self:
         if len(self.factors) == 1:
