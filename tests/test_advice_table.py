@@ -22,6 +22,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.decomposition import FastICA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as TheirMixture
 from sklearn.model_selection import GridSearchCV
@@ -511,6 +512,9 @@ NETWORKS = [
         by_loss(0, rows=X - X.min(axis=0) + 0.01)),
     row("lower groups to", lambda: m.sample_codebook(np.ones((4, 2)), 2, 3),
         lambda: m.sample_codebook(np.ones((4, 2)), 2, 1)),
+    row("or sklearn.decomposition.FastICA for sources with light",
+        fit("ICA", rows=X, random_state=0), fit("PPCA", 2),
+        lambda: FastICA(2, random_state=0, whiten="unit-variance").fit(X)),
     row("by PPCA().fit(X).impute(X), say", fit("ICA", rows=HOLED),
         fit("ICA", rows=m.PPCA().fit(HOLED).impute(HOLED), random_state=0)),
     row("solver='multiplicative' keeps signs: it needs",

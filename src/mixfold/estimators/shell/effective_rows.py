@@ -8,7 +8,6 @@ weighs likelihood and parameters wrongly, and ``n_effective`` says how many rows
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from numbers import Real
 
 import numpy as np
@@ -73,7 +72,8 @@ def describe_weight(weight: float, n_rows: int) -> str | None:
 
 
 def warn_about_evidence(what: str, pilot: Pilot) -> None:
-    """Warn of weights that are hardly frequencies, and of copies, where evidence decides a size.
+    """Warn of weights that are hardly frequencies, and of tables in which every row is copied, where
+    evidence decides a size.
 
     ``what`` is the setting that lets it. Copies are looked for in tables that fit into the pilot.
     """
@@ -86,18 +86,13 @@ def warn_about_evidence(what: str, pilot: Pilot) -> None:
             "weights only say how much rows count beside each other, divide them by their mean"
         )
     elif pilot.block.n_rows == n_rows:
-        rows = partial(_rows_that_count, pilot.block)
-        words = describe_copies(hash_rows(pilot.block), rows, what)
+        words = describe_copies(hash_rows(pilot.block), None, what)
     if words is not None:
         warn(words, UserWarning)
 
 
-def _rows_that_count(block: Block) -> Array:
-    return np.asarray(dense_rows(block.X), dtype=float)
-
-
 def describe_copies(
-    hashes: Array, rows: Callable[[], Array], what: str | None = None
+    hashes: Array, rows: Callable[[], Array] | None, what: str | None = None
 ) -> str | None:
     """A sentence about rows that are copies of others; None if there are few, or if equal rows
     are what such a table has.
@@ -109,8 +104,9 @@ def describe_copies(
     ----------
     hashes : ndarray of shape (n,)
         Those of ``hash_rows``.
-    rows : callable
-        Gives the rows (n, D) themselves, or a sample of them.
+    rows : callable or None
+        Gives the rows (n, D) themselves, or a sample of them. None: only tables in which every
+        row occurs several times are told of.
     what : str, optional
         The setting of a fit that chooses a size; None is a search, whose criteria know
         ``n_effective``.
@@ -137,7 +133,8 @@ def describe_copies(
         )
     repeated = int((counts > 1).sum())
     # twice as many rows repeated as not: a few answers that many rows share (all zero) do not count
-    if repeated < max(_FEW_ROWS, (different - repeated) / 2) or not _tells_apart(rows()):
+    many = repeated >= max(_FEW_ROWS, (different - repeated) / 2)
+    if rows is None or not many or not _tells_apart(rows()):
         return None
     share = counts[counts > 1].sum() / len(hashes)
     return (
