@@ -72,8 +72,8 @@ def describe_weight(weight: float, n_rows: int) -> str | None:
 
 
 def warn_about_evidence(what: str, pilot: Pilot) -> None:
-    """Warn of weights that are hardly frequencies, and of tables in which every row is copied, where
-    evidence decides a size.
+    """Warn where evidence decides a size: of weights that are hardly frequencies, and of tables in
+    which every row is copied.
 
     ``what`` is the setting that lets it. Copies are looked for in tables that fit into the pilot.
     """
