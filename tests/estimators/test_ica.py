@@ -186,7 +186,7 @@ def test_uniform_sources_are_not_found(X) -> None:
 def test_what_has_no_sources_is_refused(X) -> None:
     holed = X[:50].copy()
     holed[0, 0] = np.nan
-    with pytest.raises(ValueError, match="X has missing entries .NaN., so that sources are not determined"):
+    with pytest.raises(ValueError, match="so that sources are not determined"):
         ICA().fit(holed)
     with pytest.raises(ValueError, match="X has missing entries"):
         ICA().fit(X[:50]).transform(holed)

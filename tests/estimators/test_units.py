@@ -76,6 +76,7 @@ def test_the_number_of_axes_is_found_again_after_the_remedy():
     assert PPCA("bic").fit(StandardScaler().fit_transform(ODD)).n_components_ == 3
 
 
+@pytest.mark.filterwarnings("ignore:sources .* have no heavier tails")
 def test_models_that_units_cannot_change_say_nothing():
     for model in (
         GaussianMixture(2, random_state=0), PPCA(2), FactorAnalysis(2), ICA(random_state=0),
