@@ -441,11 +441,11 @@ def saving(kills: int, rng: random.Random) -> None:
     code = (
         "import sys, numpy as np, mixfold, warnings; warnings.simplefilter('ignore')\n"
         "from mixfold import store\n"
-        "big = [store.container if False else np.full((400000, 4), v) for v in (1.0, 2.0)]\n"
-        "print('ready', flush=True)\n"
+        "big = [np.full((400000, 4), v) for v in (1.0, 2.0)]\n"
         "i = 0\n"
         "while True:\n"
         "    store.write(sys.argv[1], 'example', {'a': big[i % 2], 'v': float(i % 2 + 1)}); i += 1\n"  # noqa: E501
+        "    if i == 1: print('ready', flush=True)\n"  # there is a whole file from here on
     )
     check = (
         "import sys, numpy as np; from mixfold import store\nfor line in sys.stdin:\n"
@@ -467,7 +467,7 @@ def saving(kills: int, rng: random.Random) -> None:
             env=child_environment(),
         )
         process.stdout.readline()
-        time.sleep(0.3 + rng.uniform(0, 0.5))
+        time.sleep(rng.uniform(0, 0.8))
         process.kill()
         process.wait()
         checker.stdin.write(f"{path}\n")
