@@ -213,6 +213,7 @@ def test_coverage(estimator, apart, weight, n, most_hidden) -> None:
     assert shown <= 0.05 * runs or covered / shown > 0.93 - 3 * np.sqrt(0.93 * 0.07 / shown)
 
 
+@pytest.mark.filterwarnings("ignore::mixfold.DegenerateWarning")
 def test_matrices_of_thousands_of_parameters_are_not_made(rng) -> None:
     """A report is not held up for minutes by 33 rows of 70 columns."""
     X = rng.normal(size=(33, 70))
