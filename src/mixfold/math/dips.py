@@ -39,6 +39,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial import KDTree
 from scipy.special import betainc, chdtri, erfc, ndtr
 
 from mixfold.contracts import Array
@@ -218,6 +219,7 @@ class Landscape:
         self.columns = weighted_columns(shares, weight)
         self.scale = _spread(X, weight)
         self._unit = X / self.scale
+        self._places = KDTree(self._unit)  # of rows, so that windows need not look at all of them
         self._log_density = log_density
         found = [self._locate(rows, values) for rows, values in self.columns]
         self.means = np.array([mean for mean, _ in found])
@@ -323,9 +325,12 @@ class Landscape:
         return Counts(n_peak, n_valley, dip_p_value(n_valley, n_peak, _FAR_RATIO / len(high)))
 
     def _count(self, centre: Array, precision: Array, radius: float) -> float:
-        apart = self._unit - centre
+        """Weight of the rows in an ellipsoid."""
+        longest = np.sqrt(radius / np.linalg.eigvalsh(precision)[0])
+        near = self._places.query_ball_point(centre, 1.01 * longest, return_sorted=True)
+        apart = self._unit[near] - centre
         inside = np.einsum("nd,nd->n", apart @ precision, apart) <= radius
-        return float(self.weight[inside].sum())
+        return float(self.weight[near][inside].sum())
 
 
 def prove_by_density(land: Landscape, overlap: Array, alpha: float) -> ProvenClusters:
