@@ -71,8 +71,9 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
         probabilities of components. None is :class:`GaussianMixture`, with full covariances and,
         of more than three columns, also with those of ``covariance_type="diag"``, if BIC prefers
         them.
-    max_components : int, default=30
-        Largest number of components that is tried, from ``n_clusters`` (or 1) upwards.
+    max_components : int, default=100
+        Largest number of components that is tried, from ``n_clusters`` (or 1) upwards. The search
+        ends before it when more of them are no better; ``notes_`` says if it did not.
     threshold : float, default=None
         Merge clusters while the misclassification probability of some pair is above it, such as
         0.05; instead of the test of dips.
@@ -162,7 +163,7 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
         n_clusters: Any = "auto",
         estimator: Any = None,
         *,
-        max_components: int = 30,
+        max_components: int = 100,
         threshold: float | None = None,
         alpha: float = 0.05,
         min_probability: float = 0.8,
@@ -228,8 +229,18 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
         self._label_rows(X)
         for words in self.notes_:
             warn(words, UserWarning)
-        self.notes_ = [*search.notes_, *self.notes_]
+        self.notes_ = [*search.notes_, *self._describe_limit(), *self.notes_]
         return self
+
+    def _describe_limit(self) -> list[str]:
+        """A sentence if the search ended at its limit rather than at the best number."""
+        most = int(self.max_components)
+        if len(self.cluster_of_component_) < most or self.n_clusters == most:
+            return []
+        return [
+            f"the best number of components is the largest that was tried, {most}, so that more of "
+            "them may tell clusters apart that are one here: set max_components to more"
+        ]
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, then give the cluster of each row."""
