@@ -61,15 +61,17 @@ class Combining:
         """Merge the components into clusters; nothing is fitted anew.
 
         Components whose rows are most often taken for each other's are merged first (directly
-        estimated misclassification probabilities; Hennig, 2010).
+        estimated misclassification probabilities; Hennig, 2010), and last those that the rows prove
+        to be apart.
 
         Parameters
         ----------
         n_clusters : int, optional
             Merge until so many clusters are left, at most as many as components have rows.
         threshold : float, optional
-            Merge while the misclassification probability of some pair is above it. With neither,
-            clusters are merged unless the rows of X prove a dip of the density between them.
+            Merge while the misclassification probability of some pair is above it, whatever the
+            rows prove. With neither, clusters are merged unless the rows of X prove a dip of the
+            density between them.
         X : as in ``predict``, optional
             Rows by which the components are compared, usually those of the fit; of more than 50,000
             a random sample. None: 20,000 rows drawn from the mixture, so that the model alone is

@@ -57,10 +57,11 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
     probabilities of the clusters, which are the sums of those of their components.
 
     The tree merges first the pair whose rows are most often taken for each other's (directly
-    estimated misclassification probability [1]_). ``n_clusters="auto"`` merges two clusters unless
-    the rows prove a dip of the density between them, by a test with the error rate ``alpha``; the
-    guide says how. Fits are those of :class:`MixtureSearch`; combining makes no further fit, and
-    ``combine`` of any fitted mixture gives this object without a search.
+    estimated misclassification probability [1]_), and last those between which the rows prove a dip
+    of the density, by a test with the error rate ``alpha``; the guide says how.
+    ``n_clusters="auto"`` cuts it there, a number where so many clusters are left. Fits are those of
+    :class:`MixtureSearch`; combining makes no further fit, and ``combine`` of any fitted mixture
+    gives this object without a search.
 
     Parameters
     ----------
@@ -103,8 +104,8 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
         Sums of the weights of the components.
     tree_ : MergeTree
         The merges: ``left``, ``right``, ``level`` (misclassification probability), ``size``;
-        ``cut(n)`` gives other clusters, ``linkage()`` the form that scipy draws. With
-        ``n_clusters="auto"`` clusters that are proven to be apart are merged last.
+        ``cut(n)`` gives other clusters, ``linkage()`` the form that scipy draws. Clusters that the
+        rows prove to be apart are merged last, unless there is a ``threshold``.
     mixture_ : estimator
         The mixture.
     search_ : MixtureSearch
