@@ -146,9 +146,14 @@ def learned(K: int = 2, n_factors: Any = None, *, rows: Any = X, **settings: Any
     return fit("MixtureOfPPCA", K, n_factors, rows=rows, **settings)
 
 
-WIDE = RNG.normal(size=(200, 26)) @ RNG.normal(size=(26, 30)) + 0.1 * RNG.normal(size=(200, 30))
+# tables with draws of their own: how many factors are found in them depends on the draws
+_OWN = np.random.default_rng(0)
+WIDE = _OWN.normal(size=(300, 26)) @ _OWN.normal(size=(26, 40))
+WIDE += 0.1 * _OWN.normal(size=WIDE.shape)
 WIDE[0, 0] = np.nan
-CROWDED = RNG.normal(size=(300, 28)) @ RNG.normal(size=(28, 30)) + 0.01 * RNG.normal(size=(300, 30))
+_OWN = np.random.default_rng(1)
+CROWDED = _OWN.normal(size=(300, 28)) @ _OWN.normal(size=(28, 30))
+CROWDED += 0.01 * _OWN.normal(size=CROWDED.shape)
 CROWDED[0, 0] = np.nan
 FACTORS = [
     row("lower n_factors", fit("MixtureOfPPCA", 2, 4), fit("MixtureOfPPCA", 2, 2, random_state=0)),
