@@ -147,9 +147,14 @@ def learned(K: int = 2, n_factors: Any = None, *, rows: Any = X, **settings: Any
     return fit("MixtureOfPPCA", K, n_factors, rows=rows, **settings)
 
 
-WIDE = RNG.normal(size=(200, 26)) @ RNG.normal(size=(26, 30)) + 0.1 * RNG.normal(size=(200, 30))
+# tables with draws of their own: how many factors are found in them depends on the draws
+_OWN = np.random.default_rng(0)
+WIDE = _OWN.normal(size=(300, 26)) @ _OWN.normal(size=(26, 40))
+WIDE += 0.1 * _OWN.normal(size=WIDE.shape)
 WIDE[0, 0] = np.nan
-CROWDED = RNG.normal(size=(300, 28)) @ RNG.normal(size=(28, 30)) + 0.01 * RNG.normal(size=(300, 30))
+_OWN = np.random.default_rng(1)
+CROWDED = _OWN.normal(size=(300, 28)) @ _OWN.normal(size=(28, 30))
+CROWDED += 0.01 * _OWN.normal(size=CROWDED.shape)
 CROWDED[0, 0] = np.nan
 FACTORS = [
     row("lower n_factors", fit("MixtureOfPPCA", 2, 4), fit("MixtureOfPPCA", 2, 2, random_state=0)),
@@ -215,6 +220,12 @@ FACTORS = [
         fit("MixtureOfFactorModels", 1, 1, y=Y, loadings_prior=1.0, label_solver="gradient"),
         fit("MixtureOfFactorModels", 1, 1, y=Y, label_solver="gradient"),
         fit("MixtureOfFactorModels", 1, 1, y=Y, loadings_prior=1.0)),
+    row("Set n_factors=1 or more",
+        fit("MixtureOfFactorModels", 1, 0, y=Y, discriminant="curved"),
+        fit("MixtureOfFactorModels", 1, 1, y=Y, discriminant="curved")),
+    row("whose discriminant is straight",
+        fit("MixtureOfFactorModels", 1, 1, y=Y, discriminant="curved", label_solver="gradient"),
+        fit("MixtureOfFactorModels", 1, 1, y=Y, discriminant="curved", label_solver="em")),
     row("columns; give one number, or one for each column",
         learned(prior={"noise_variance": [0.1, 0.2]}), learned(prior={"noise_variance": 0.1}),
         learned(prior={"noise_variance": [0.1, 0.2, 0.1]})),

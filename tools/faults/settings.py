@@ -344,6 +344,7 @@ ESTIMATORS = {
             random_state=0,
             classifier=pick(r, ("shared", "per_component")),
             loadings_prior=pick(r, (None, None, "ard", 2.0)),
+            discriminant=pick(r, ("straight", "straight", "curved")),
         ),
     ),
     "MixtureClassifier": (None, True, _classifier),
