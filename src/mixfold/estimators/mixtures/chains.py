@@ -26,6 +26,7 @@ from mixfold.engine.chain import (
 from mixfold.engine.checkpoints import Checkpoint, going_on
 from mixfold.engine.progress import Progress
 from mixfold.engine.random import RowKeys
+from mixfold.engine.stacked import mean_record
 from mixfold.engine.state import Task
 from mixfold.estimators.mixtures.collapsed_runs import run_collapsed_chain
 from mixfold.math.partitions import canonical, point_partition
@@ -206,11 +207,15 @@ def keep_known_numbers(labels: Array, executor: Executor, source: Source) -> Arr
     return names[labels]
 
 
-def posterior_given_labels(task: Task, labels: Array) -> BayesParams:
-    """The posterior when the component of each row is known."""
+def posterior_given_labels(task: Task, labels: Array, chains: list[Chain]) -> BayesParams:
+    """The posterior when the component of each row is known, under the mean of the priors that
+    were drawn, if they were."""
     n_clusters = int(labels.max()) + 1
     assert isinstance(task.model, BayesMixture) and task.pilot is not None
     model = replace(task.model, n_components=n_clusters, learn_prior=False)
+    if task.model.learn_prior:
+        drawn = [params.prior for chain in chains for params in chain.params]
+        model = replace(model, prior=mean_record(drawn))
     start = model.initialise(task.pilot, np.random.default_rng(0))
     reading = replace(model, inference=_POINT).prepare(start)
     given = partial(_expect_given, model, reading, labels)

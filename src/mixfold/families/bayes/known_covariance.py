@@ -29,6 +29,7 @@ from mixfold.families.dense import read_dense
 from mixfold.families.full import FullGaussian
 from mixfold.families.gaussian import GaussianParams
 from mixfold.math.frame import Frame
+from mixfold.math.prior_draws import MORE_DEGREES, draw_normal, draw_wishart
 from mixfold.math.symmetric import (
     LOG_2PI,
     cholesky,
@@ -183,6 +184,24 @@ class KnownCovariance(KnownRows, ConjugateFamily):
         covariance, _ = raise_eigenvalues(covariance, 1e-13 * float(np.trace(covariance)))
         root = inverse_factor(np.linalg.cholesky(covariance))
         return KnownPrior(mean, root @ root.T)
+
+    def draw_prior(
+        self,
+        params: GaussianParams,
+        prior: KnownPrior,
+        given: KnownPrior,
+        rng: np.random.Generator,
+    ) -> KnownPrior:
+        means, size = params.means, params.n_features
+        held = given.precision + len(means) * prior.precision
+        weighted = given.precision @ given.mean + prior.precision @ means.sum(axis=0)
+        mean = draw_normal(held, weighted, rng)
+        away, first = means - mean, size + MORE_DEGREES
+        inverse = first * np.linalg.inv(given.precision) + away.T @ away
+        return KnownPrior(mean, draw_wishart(inverse, first + len(means), rng))
+
+    def log_strength(self, prior: KnownPrior) -> float:
+        return float(_log_dets(prior.precision)) / len(prior.mean)
 
     # ------------------------------------------------ prediction
 
