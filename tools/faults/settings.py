@@ -27,6 +27,11 @@ FAMILIES = (
     "gamma",
     "negative-binomial",
     "known",
+    "known-mean",
+    "gamma-shape",
+    "beta",
+    "dirichlet",
+    "wishart",
 )
 INFERENCES = {
     "em": ("auto", "ml", "dirichlet", "stick-breaking"),
@@ -312,8 +317,9 @@ ESTIMATORS = {
         None,
         False,
         lambda r: dict(
-            n_components=pick(r, (1, 2, 0.9, None)),
+            n_components=pick(r, (1, 2, 0.9, None, "learn"), (4, 4, 4, 4, 1)),
             landmarks=pick(r, (None, None, 5)),
+            missing=pick(r, ("refuse", "refuse", "expected")),
             max_iter=10,
             scale=pick(r, ("scores", "latent", "white")),
             **_kernel(r),
@@ -323,7 +329,13 @@ ESTIMATORS = {
     "MORP": (
         None,
         True,
-        lambda r: dict(n_components=pick(r, (1, 2)), beta=pick(r, (0.5, 0.0, 1.0)), **_kernel(r)),
+        lambda r: dict(
+            n_components=pick(r, (1, 2)),
+            beta=pick(r, (0.5, 0.0, 1.0)),
+            loss=pick(r, ("squared", "squared", "logistic", "hinge", "rank")),
+            max_iter=10,
+            **_kernel(r),
+        ),
     ),
     "LatentDirichletAllocation": (
         "counts",
@@ -548,6 +560,7 @@ RARER = {
     "weight_concentration_prior": (1e-3, 10.0),
     "weights_init": ([0.5, 0.5], [0.3, 0.7]),
     "MixtureClassifier.decision": ("reconstruction",),
+    "KernelPCA.gamma": ("learn", 1e-3, "scale"),
     "DeepFactorNetwork.gamma": (0.1,),
     "DeepFactorNetwork.solver": ("auto", "lbfgs", "adam"),
     "DeepFactorNetwork.supervised": ("top", "each", False),

@@ -235,7 +235,7 @@ def test_numbers_apart_are_sampled_as_by_themselves() -> None:
 
 def test_a_family_without_draws_of_its_prior_is_refused() -> None:
     family = Beta()
-    with pytest.raises(ValueError, match="learn_prior=True needs.*Leave learn_prior out"):
+    with pytest.raises(ValueError, match=r"learn_prior=True needs.*Leave learn_prior out"):
         family.draw_prior(None, None, None, np.random.default_rng(0))
     assert np.isnan(family.log_strength(None))
     with pytest.raises(ValueError, match="inference 'em' does neither"):

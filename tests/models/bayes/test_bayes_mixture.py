@@ -445,7 +445,7 @@ def test_mistakes(conjugate: Any) -> None:
         BayesMixture(2, FullGaussian())
     with pytest.raises(ValueError, match=r"cannot be learned from one component.*n_components"):
         BayesMixture(1, BayesFull(), learn_prior=True)
-    with pytest.raises(ValueError, match="learn_prior maximises.*'em' does neither. Use"):
+    with pytest.raises(ValueError, match=r"learn_prior maximises.*'em' does neither. Use"):
         BayesMixture(2, BayesFull(), inference=INFERENCES["em"], learn_prior=True)
     model = BayesMixture(2, BayesFull())
     params = Case(model, conjugate["full"][1](20, 0.0)).start()

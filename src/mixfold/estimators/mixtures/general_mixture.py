@@ -499,8 +499,10 @@ class Mixture(GeneralMixture):
     ----------
     family : str, dict or family object, default='full'
         Gaussian with covariances 'full', 'tied', 'diag', 'spherical', 'tied-diag',
-        'tied-spherical' or 'known'; 'bernoulli', 'binomial', 'poisson', 'negative-binomial',
-        'exponential', 'gamma', 'multinomial' (a row of counts), 'categorical' (codes 0, 1, ...). A
+        'tied-spherical', 'known' or, around a known mean, 'known-mean'; 'bernoulli', 'binomial',
+        'poisson', 'negative-binomial', 'exponential', 'gamma', 'gamma-shape' (the shape learned),
+        'beta' (shares), 'dirichlet' (rows of shares that add to one), 'wishart' (rows that are
+        covariance matrices), 'multinomial' (a row of counts), 'categorical' (codes 0, 1, ...). A
         dict gives each family its columns, by name or position: {'full': ['height', 'weight'],
         'poisson': ['visits'], 'bernoulli': ['smokes'], 'categorical': ['region']}; they are
         independent within a component. An object of a family has its settings with it.
