@@ -18,6 +18,7 @@ from mixfold.contracts import Array, Block, record
 from mixfold.families.axis_aligned import AxisGaussian
 from mixfold.families.axis_aligned_rows import AxisReading
 from mixfold.families.bayes.gaussian import ConjugateGaussian
+from mixfold.families.bayes.prior_settings import check_variances
 from mixfold.families.bayes.records import NormalPosterior, NormalPrior
 from mixfold.families.component import ComponentFamily, dense_rows
 from mixfold.families.diagonal import DiagonalGaussian
@@ -35,8 +36,8 @@ from mixfold.math.symmetric import LOG_2PI
 class NormalGamma(ConjugateGaussian, AxisGaussian):
     """What the four share."""
 
-    # whether a precision is that of one column; otherwise one is for all columns
-    _per_column: ClassVar[bool]
+    def _check_scatter(self, n_features: int) -> Array:
+        return check_variances(self.scatter, "scatter", n_features, self._per_column)
 
     def _least_degrees(self, n_features: int) -> float:
         return 0.0

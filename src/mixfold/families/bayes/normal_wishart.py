@@ -17,6 +17,7 @@ from scipy.special import gammaln
 
 from mixfold.contracts import Array, Block, record
 from mixfold.families.bayes.gaussian import ConjugateGaussian
+from mixfold.families.bayes.prior_settings import check_matrix
 from mixfold.families.bayes.records import NormalPosterior, NormalPrior
 from mixfold.families.component import ComponentFamily
 from mixfold.families.dense import DenseGaussian, DenseReading, about, dense_work
@@ -41,6 +42,9 @@ class NormalWishart(ConjugateGaussian, DenseGaussian):
     """What the full and the tied family share; ``stack`` is 1 matrix or K of them."""
 
     augments: ClassVar[bool] = True
+
+    def _check_scatter(self, n_features: int) -> Array:
+        return check_matrix(self.scatter, "scatter", n_features)
 
     def _least_degrees(self, n_features: int) -> float:
         return n_features - 1.0
