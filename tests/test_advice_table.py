@@ -34,7 +34,6 @@ from mixfold.engine.sources import open_source
 from mixfold.estimators.mixtures.family_choice import make_family
 from mixfold.families.exponential import Beta, GammaShape
 from mixfold.families.exponential.wishart import Wishart
-from mixfold.families.exponential import Beta
 from mixfold.families.factor import TiedLoadings
 from mixfold.families.factor.bayes import BayesFactors
 from mixfold.math.expected_kernels import expected_kernel

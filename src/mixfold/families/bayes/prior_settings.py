@@ -52,9 +52,9 @@ def check_variances(value: Any, name: str, size: int, per_column: bool) -> Array
 def check_matrix(value: Any, name: str, size: int) -> Array:
     """A positive definite matrix (D, D) of a prior."""
     matrix = as_numbers(value, name)
-    good = matrix.shape == (size, size) and np.isfinite(matrix).all()
+    good = bool(matrix.shape == (size, size) and np.isfinite(matrix).all())
     scale = np.sqrt(np.abs(np.diagonal(matrix))) if good else np.ones(1)
-    good = bool(good and (scale > 0).all())
+    good = good and bool((scale > 0).all())
     if good:
         unit = matrix / scale[:, None] / scale
         good = bool(np.abs(unit - unit.T).max() < 1e-8 and np.linalg.eigvalsh(unit)[0] > 0)
