@@ -137,7 +137,7 @@ default='bic'
         Number of independent rows that the table is worth, for 'bic', 'aic' and 'icl'. None: as
         many as the weights add up to, since a weight says how often a row counts. Give it where
         weights only say how much rows count beside each other, or where rows are copies.
-    n_references : int, default=20
+    n_references : int, default=10
         Tables without clusters that are drawn for criterion 'gap'; every setting is fitted to each.
     attribute_weights : 'variance', array-like of shape (n_features,) or None, default=None
         For criterion 'gap': weights of the columns in the squared distances of rows from the means
@@ -225,7 +225,7 @@ default='bic'
         allow_degenerate: bool = False,
         test: int | None = None,
         n_effective: float | None = None,
-        n_references: int = 20,
+        n_references: int = 10,
         attribute_weights: Any = None,
         random_state: Any = None,
         verbose: int = 0,
