@@ -81,7 +81,9 @@ PROPOSALS = 1
 _AVERAGED = 50
 # what only chains leave, and what they do not
 _OF_CHAINS = ("labels_", "n_clusters_", "traces_", "diagnostics_", "_draws", "_label_draws")
-_NOT_OF_CHAINS = ("evidence_bound_", "n_passes_", "_schedule", "_climb")
+_NOT_OF_CHAINS = (
+    "evidence_bound_", "effective_components_trace_", "n_passes_", "_schedule", "_climb"
+)  # fmt: skip
 # attributes that some mixtures have and others have not; families publish more
 _NOT_OF_ALL = (
     "parameters_", "counts_", "active_", "effective_components_", "alpha_", "stick_order_",
@@ -102,7 +104,8 @@ class GeneralMixture(BayesEstimator):
     _shape_names: ClassVar[str] = "n_components, family or inference"
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_", "lower_bound_",
-        "lower_bounds_", "events_", "evidence_bound_", "_dtype", "_stream", "_schedule",
+        "lower_bounds_", "effective_components_trace_", "events_", "evidence_bound_", "_dtype",
+        "_stream", "_schedule",
         "_labelled", "_maxima", "_occurring", "_only", "_dependent", "labels_", "n_clusters_",
         "traces_", "_draws", "_label_draws",
     )  # fmt: skip
@@ -606,7 +609,8 @@ class Mixture(GeneralMixture):
     Notes
     -----
     With a prior there are also ``counts_`` (rows of each component), ``active_`` (more than half a
-    row), ``effective_components_``, ``alpha_``, ``prior_`` (that of the components, given or
+    row), ``effective_components_`` (and, by 'vb' and MAP, ``effective_components_trace_``: their
+    number at each of ``lower_bounds_``), ``alpha_``, ``prior_`` (that of the components, given or
     learned, as a dict that the parameter ``prior`` takes) and, for 'vb', ``evidence_bound_``;
     ``lower_bound_`` is the log posterior for 'em' and the mean log joint of the draws for samplers.
     'stick-breaking' adds ``stick_order_``: the component at each stick, the first one first. The

@@ -305,6 +305,10 @@ class BayesMixture(Mixture):
         """Merged and split components: where a climb may go on (see ``merge_split``)."""
         return proposals(self, params, stats, pilot, rng)
 
+    def components_in_use(self, stats: MixtureStats) -> int:
+        """Of an E step: those with more than half a row."""
+        return int(np.count_nonzero(stats.counts > IN_USE))
+
     def summarise_sweep(self, params: Any, stats: MixtureStats) -> Array:
         """Of a sweep: log joint, components in use, alpha, largest share, entropy of the sizes, ln
         of the strength of the prior."""
