@@ -100,7 +100,9 @@ def _search(rng: np.random.Generator) -> Any:
         estimator=estimator,
         n_components=pick(rng, (range(1, 3), [1, 2], 2, None), (4, 4, 4, 4 if brief else 0.5)),
         random_state=0,
-        criterion=pick(rng, ("bic", "aic", "icl", "bic", "held-out", "bound")),
+        criterion=pick(rng, ("bic", "aic", "icl", "bic", "held-out", "bound", "gap")),
+        n_references=2,
+        attribute_weights=pick(rng, (None, None, "variance")),
         n_jobs=1,
     )
 
