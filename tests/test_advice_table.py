@@ -428,6 +428,34 @@ MIXTURES = [
 ]  # fmt: skip
 
 SEARCH = [
+    row("or 'collapsed'. Leave learn_prior out",
+        lambda: Beta().draw_prior(None, None, None, RNG),
+        lambda: m.Mixture("beta", 2, random_state=0).fit(POSITIVE / 20)),
+    row("set patience=None, or use criterion='bic'",
+        lambda: m.MixtureSearch(m.GaussianMixture(), n_components=[1, 2], criterion="gap",
+                                patience=1).fit(X),
+        lambda: m.MixtureSearch(m.GaussianMixture(), n_components=[1, 2], criterion="gap",
+                                n_references=2, random_state=0).fit(X)),
+    row("leave out component_labels, or use criterion='bic'",
+        lambda: m.MixtureSearch(m.GaussianMixture(), n_components=[2, 3], criterion="gap").fit(
+            X, component_labels=Y),
+        lambda: m.MixtureSearch(m.GaussianMixture(), n_components=[2, 3], random_state=0).fit(
+            X, component_labels=Y)),
+    row("use criterion='bic', or X.toarray()",
+        lambda: m.MixtureSearch(m.PoissonMixture(), n_components=[1, 2], criterion="gap").fit(
+            sparse.csr_array(COUNTS)),
+        lambda: m.MixtureSearch(m.PoissonMixture(), n_components=[1, 2], random_state=0).fit(
+            sparse.csr_array(COUNTS))),
+    row("criterion='bic' or 'held-out', or a mixture",
+        lambda: m.MixtureSearch(m.PPCA(), n_components=[1, 2], criterion="gap").fit(X),
+        lambda: m.MixtureSearch(m.PPCA(), n_components=[1, 2], random_state=0).fit(X)),
+    row("numbers with missing='expected', or learn them",
+        lambda: m.KernelPCA(2, gamma="learn", missing="expected").fit(HOLED),
+        lambda: m.KernelPCA(2, gamma=0.5, missing="expected").fit(HOLED)),
+    row("of a component times the degrees of freedom",
+        fit("Mixture", "full", 2, inference="vb", prior={"scatter": -np.eye(3)}),
+        fit("Mixture", "full", 2, inference="vb", prior={"scatter": 4 * np.eye(3), "degrees": 4},
+            random_state=0)),
     row("patience=None, or cv=None and criterion",
         lambda: m.MixtureSearch(n_components=[1, 2], patience=1, cv=2).fit(X),
         lambda: m.MixtureSearch(n_components=[1, 2], cv=2, random_state=0).fit(X),
@@ -899,7 +927,6 @@ WITHOUT_ROW: dict[str, int] = {
     "models/kernels/views/rows.py": 1,
     "models/kernels/views/thin_svd.py": 1,
     "models/mixtures/bayes_mixture.py": 1,
-    "models/mixtures/collapsed.py": 1,
     "models/mixtures/mlit/model.py": 1,
     "models/mixtures/partition_priors.py": 1,
     "models/mixtures/urns/__init__.py": 1,

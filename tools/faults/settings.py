@@ -167,8 +167,11 @@ def _search(rng: np.random.Generator) -> Any:
         n_components=pick(rng, (range(1, 3), [1, 2], 2, None), (4, 4, 4, 4 if brief else 0.5)),
         random_state=0,
         criterion=pick(
-            rng, ("bic", "aic", "icl", "bic", "held-out", "bound", "log-loss", "squared-error")
+            rng,
+            ("bic", "aic", "icl", "bic", "held-out", "bound", "log-loss", "squared-error", "gap"),
         ),
+        n_references=2,
+        attribute_weights=pick(rng, (None, None, "variance")),
         n_jobs=1,
     )
 
@@ -649,6 +652,7 @@ RARER = {
     "weight_concentration_prior": (1e-3, 10.0),
     "weights_init": ([0.5, 0.5], [0.3, 0.7]),
     "MixtureClassifier.decision": ("reconstruction",),
+    "KernelPCA.gamma": ("learn", 1e-3, "scale"),
     "DeepFactorNetwork.gamma": (0.1,),
     "DeepFactorNetwork.solver": ("auto", "lbfgs", "adam"),
     "DeepFactorNetwork.supervised": ("top", "each", False),

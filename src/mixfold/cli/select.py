@@ -37,6 +37,7 @@ class Criterion(StrEnum):
     bound = "bound"
     log_loss = "log-loss"
     squared_error = "squared-error"
+    gap = "gap"
 
 
 def select(
@@ -81,8 +82,9 @@ def select(
             "--criterion",
             "-c",
             help="What decides: bic, aic, icl (groups that are apart), held-out (rows the fit "
-            "has not seen; reads the table into memory), bound (variational fits), or, with "
-            "--target, log-loss or squared-error of what is predicted (in memory, too).",
+            "has not seen; reads the table into memory), bound (variational fits), gap (clusters "
+            "against tables without any; in memory), or, with --target, log-loss or squared-error "
+            "of what is predicted (in memory, too).",
         ),
     ] = Criterion.bic,
     folds: Annotated[
@@ -161,7 +163,7 @@ def select(
     from mixfold import MixtureSearch
     from mixfold.cli.fit import check_target
     from mixfold.estimators.search.candidates import DEFAULT_GRID
-    from mixfold.estimators.search.results import HELD_OUT
+    from mixfold.estimators.search.results import WITH_ERRORS
 
     entries = find_models(model or ["gaussian-mixture"])
     check_words(file, entries)
@@ -188,7 +190,7 @@ def select(
     source = open_columns(file, split_columns(columns), weights, target)
     for estimator in estimators.values():
         check_width(source.n_features, estimator, chosen)
-    held = folds is not None or criterion.value in HELD_OUT
+    held = folds is not None or criterion.value in WITH_ERRORS
     X, weight, y = _in_memory(source) if held else (source, None, None)
     with cluster_for(estimators.values()):
         search.fit(X, y, sample_weight=weight)

@@ -65,6 +65,7 @@ _NAMES = {
     "bound": "bound on the log evidence",
     "log-loss": "held-out log loss per row",
     "squared-error": "held-out squared error",
+    "gap": "gap statistic",
 }
 
 
@@ -77,7 +78,8 @@ def plot_search(ax: Axes, search: Any, *, criterion: str | None = None) -> tuple
         Where to draw.
     search : MixtureSearch
         A fitted one.
-    criterion : {'bic', 'aic', 'icl', 'held-out', 'bound', 'log-loss', 'squared-error'}, optional
+    criterion : {'bic', 'aic', 'icl', 'held-out', 'bound', 'log-loss', 'squared-error', 'gap'}, \
+optional
         What to draw; that of the search by default.
 
     Returns
@@ -105,7 +107,7 @@ def plot_search(ax: Axes, search: Any, *, criterion: str | None = None) -> tuple
     ('GaussianMixture', 2)
     >>> plt.close(figure)
     """
-    from mixfold.estimators.search.results import CRITERIA, HELD_OUT
+    from mixfold.estimators.search.results import CRITERIA, WITH_ERRORS
 
     wanted = search.criterion if criterion is None else criterion
     if wanted not in _NAMES:
@@ -122,7 +124,7 @@ def plot_search(ax: Axes, search: Any, *, criterion: str | None = None) -> tuple
     best = search.best_index_
     if wanted != search.criterion:
         best = int(np.argmin(np.where(kept, sign * values, np.inf)))
-    errors = table[f"{column}_se"] if wanted in HELD_OUT else np.full(len(values), np.nan)
+    errors = table[f"{column}_se"] if wanted in WITH_ERRORS else np.full(len(values), np.nan)
     labels = list(dict.fromkeys(table["label"]))
     colors = {}
     for label in labels:

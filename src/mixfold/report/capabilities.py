@@ -179,6 +179,8 @@ def axis_word(model: Any) -> tuple[str, str]:
     """What a coordinate of rows is called, and several of them."""
     if hasattr(model, "loadings_"):
         return "factor", "factors"
+    if hasattr(model, "mixing_"):
+        return "source", "sources"
     if hasattr(model, "eigenvalues_") or hasattr(model, "correlations_"):
         return "axis", "axes"
     if hasattr(model, "latent_points_"):

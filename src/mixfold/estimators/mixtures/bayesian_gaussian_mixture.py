@@ -131,6 +131,8 @@ class BayesianGaussianMixture(BayesEstimator):
     active_ : ndarray of bool of shape (n_components,)
         Components with more than half a row; ``effective_components_`` counts them.
     effective_components_ : int
+    effective_components_trace_ : list of int
+        Their number at each of ``lower_bounds_``; not of streams.
     converged_, stop_reason_, n_iter_, n_passes_, lower_bound_, lower_bounds_, events_
         As in :class:`GaussianMixture`; the objective is the bound of the log evidence.
     evidence_bound_ : float
@@ -191,7 +193,8 @@ class BayesianGaussianMixture(BayesEstimator):
     _shape_names: ClassVar[str] = "n_components or covariance_type"
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_", "lower_bound_",
-        "lower_bounds_", "events_", "evidence_bound_", "_dtype", "_stream", "_schedule",
+        "lower_bounds_", "effective_components_trace_", "events_", "evidence_bound_", "_dtype",
+        "_stream", "_schedule",
         "_labelled",
     )  # fmt: skip
 

@@ -82,7 +82,9 @@ PROPOSALS = 1
 _AVERAGED = 50
 # what only chains leave, and what they do not
 _OF_CHAINS = ("labels_", "n_clusters_", "traces_", "diagnostics_", "_draws", "_label_draws")
-_NOT_OF_CHAINS = ("evidence_bound_", "n_passes_", "_schedule", "_climb")
+_NOT_OF_CHAINS = (
+    "evidence_bound_", "effective_components_trace_", "n_passes_", "_schedule", "_climb"
+)  # fmt: skip
 # attributes that some mixtures have and others have not; families publish more
 _NOT_OF_ALL = (
     "parameters_", "counts_", "active_", "effective_components_", "alpha_", "stick_order_",
@@ -103,7 +105,8 @@ class GeneralMixture(BayesEstimator):
     _shape_names: ClassVar[str] = "n_components, family or inference"
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_", "lower_bound_",
-        "lower_bounds_", "events_", "evidence_bound_", "_dtype", "_stream", "_schedule",
+        "lower_bounds_", "effective_components_trace_", "events_", "evidence_bound_", "_dtype",
+        "_stream", "_schedule",
         "_labelled", "_maxima", "_occurring", "_only", "_dependent", "labels_", "n_clusters_",
         "traces_", "_draws", "_label_draws",
     )  # fmt: skip
@@ -263,7 +266,7 @@ class GeneralMixture(BayesEstimator):
         if self._labelled:
             self.labels_ = keep_known_numbers(self.labels_, survey.executor, source)
         self._draws = thin_draws([p for chain in chains for p in chain.params], _AVERAGED)
-        self._params = posterior_given_labels(task, self.labels_)
+        self._params = posterior_given_labels(task, self.labels_, chains)
         self._kept_kind = self._kind()
         self._dtype, self._stream = source.dtype.name, (survey.seed, 0)
         self._publish_chains(chains)
@@ -502,8 +505,10 @@ class Mixture(GeneralMixture):
     ----------
     family : str, dict or family object, default='full'
         Gaussian with covariances 'full', 'tied', 'diag', 'spherical', 'tied-diag',
-        'tied-spherical' or 'known'; 'bernoulli', 'binomial', 'poisson', 'negative-binomial',
-        'exponential', 'gamma', 'multinomial' (a row of counts), 'categorical' (codes 0, 1, ...). A
+        'tied-spherical', 'known' or, around a known mean, 'known-mean'; 'bernoulli', 'binomial',
+        'poisson', 'negative-binomial', 'exponential', 'gamma', 'gamma-shape' (the shape learned),
+        'beta' (shares), 'dirichlet' (rows of shares that add to one), 'wishart' (rows that are
+        covariance matrices), 'multinomial' (a row of counts), 'categorical' (codes 0, 1, ...). A
         dict gives each family its columns, by name or position: {'full': ['height', 'weight'],
         'poisson': ['visits'], 'bernoulli': ['smokes'], 'categorical': ['region']}; they are
         independent within a component. An object of a family has its settings with it.
@@ -528,8 +533,10 @@ class Mixture(GeneralMixture):
         of the family, which follows the scale of the data. A dict has settings of the family, such
         as {'precision': 0.1, 'degrees': 5}; for a dict of families one dict for each by its name.
     learn_prior : bool, default=False
-        Let the prior of the components follow them (type-II maximum likelihood), once they have
-        been fitted under the prior that is given; the bound is never below that fit's.
+        Let the prior of the components follow them. 'vb': type-II maximum likelihood, once they
+        have been fitted under the prior that is given; the bound is never below that fit's.
+        'gibbs' and 'collapsed' draw its settings with all else, about the given ones (log-normal,
+        within a factor of 7.4 with 95 %; matrices: Wishart); ``prior_`` is then their mean.
     family_options : dict, default=None
         Settings of the family itself, such as {'trials': 10} for 'binomial', {'shape': 2.0} for
         'gamma', {'dispersion': 0.5} for 'negative-binomial' (learned if left out) or
@@ -605,7 +612,8 @@ class Mixture(GeneralMixture):
     Notes
     -----
     With a prior there are also ``counts_`` (rows of each component), ``active_`` (more than half a
-    row), ``effective_components_``, ``alpha_``, ``prior_`` (that of the components, given or
+    row), ``effective_components_`` (and, by 'vb' and MAP, ``effective_components_trace_``: their
+    number at each of ``lower_bounds_``), ``alpha_``, ``prior_`` (that of the components, given or
     learned, as a dict that the parameter ``prior`` takes) and, for 'vb', ``evidence_bound_``;
     ``lower_bound_`` is the log posterior for 'em' and the mean log joint of the draws for samplers.
     'stick-breaking' adds ``stick_order_``: the component at each stick, the first one first. The
@@ -726,10 +734,11 @@ def _check_settings_together(mixture: Any) -> None:
             f"schedule; got {mixture.batch_size!r}. Leave it out, or use inference='vb' or "
             "prior='default'"
         )
-    if mixture.learn_prior and mixture.inference != "vb":
+    if mixture.learn_prior and mixture.inference == "em":
         raise ValueError(
-            "learn_prior maximises the bound of variational Bayes: it needs inference='vb', got "
-            f"inference={mixture.inference!r}. Leave it out, or use 'vb'"
+            "learn_prior maximises the bound of variational Bayes, or draws the prior with all "
+            "else: it needs inference='vb', 'gibbs' or 'collapsed', got inference='em'. Leave it "
+            "out, or use 'vb'"
         )
 
 

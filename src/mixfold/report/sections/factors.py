@@ -20,6 +20,8 @@ _FACTORS, _COLUMNS, _COMPONENTS = 8, 40, 12
 
 def factors(subject: Subject) -> Section | None:
     """Loadings and explained variance of factor models, single or mixed."""
+    if hasattr(subject.model, "mixing_"):
+        return _section_of_sources(subject, np.asarray(subject.model.mixing_, float))
     loadings = getattr(subject.model, "loadings_", None)
     if loadings is None or not np.size(loadings) or is_in_kernel_space(subject.model):
         return None
@@ -35,6 +37,27 @@ def factors(subject: Subject) -> Section | None:
     body = join([chart, _heat(subject, loadings, related), _correlations(related)])
     lead = _lead(subject, loadings, float(parts.sum()), related)
     return Section("factors", "Factors", lead, body)
+
+
+def _section_of_sources(subject: Subject, mixing: Array) -> Section | None:
+    """Independent sources: each has variance one, so they are read as uncorrelated factors are."""
+    if len(mixing) != len(subject.names) or not mixing.shape[1]:
+        return None
+    noise = float(getattr(subject.model, "noise_variance_", 0.0))
+    parts = shares(mixing, noise)
+    label = "Share of the variance that each source brings"
+    chart = bar_chart(100 * parts, label, "source", "% of variance") if len(parts) > 1 else None
+    rest = " The rest is noise, the same in all columns." if noise > 0 else ""
+    verb = "bring" if len(parts) > 1 else "brings"
+    lead = (
+        f"{plural(mixing.shape[1], 'independent source')} {verb} "
+        f"{share(float(parts.sum()))} of the total variance of all columns, by the parameters of "
+        f"the model.{rest} Entries are correlations of the columns with the sources. Hover for the "
+        "units of the column in one standard deviation of the source."
+    )
+    return Section(
+        "factors", "Sources", lead, join([chart, _heat(subject, mixing, None, "source")])
+    )
 
 
 def _lead(subject: Subject, loadings: Array, part: float, related: Array | None) -> str:
@@ -146,7 +169,7 @@ def shares(loadings: Array, noise: Any, correlations: Any = None) -> Array:
     return np.asarray((parts / variance[:, None]).mean(axis=0))
 
 
-def _heat(subject: Subject, loadings: Array, related: Array | None) -> Html:
+def _heat(subject: Subject, loadings: Array, related: Array | None, word: str = "factor") -> Html:
     """Standardised loadings and communalities, columns that follow the factors most first."""
     _, variance = _variances(subject.model, loadings)
     scale = np.sqrt(np.where(variance > 0, variance, 1.0))
@@ -154,7 +177,7 @@ def _heat(subject: Subject, loadings: Array, related: Array | None) -> Html:
     order = np.argsort(-np.abs(relative).max(axis=1), kind="stable")[:_COLUMNS]
     kept = communalities(subject.model, loadings)
     names = [subject.names[j] for j in order]
-    heads = [*(f"factor {j + 1}" for j in range(relative.shape[1])), "communality"]
+    heads = [*(f"{word} {j + 1}" for j in range(relative.shape[1])), "communality"]
     texts = [[*(_two_places(v) for v in relative[j]), share(float(kept[j]))] for j in order]
     titles = [
         [*(f"{number(v, 4)} in units of the column" for v in loadings[j, :_FACTORS]), ""]
@@ -162,10 +185,11 @@ def _heat(subject: Subject, loadings: Array, related: Array | None) -> Html:
     ]
     shades = np.column_stack([relative[order], np.zeros(len(order))])
     size = loadings.shape[1]
-    more = f" of the first {_FACTORS} of {size} factors" if size > _FACTORS else ""
+    more = f" of the first {_FACTORS} of {size} {word}s" if size > _FACTORS else ""
     if len(loadings) > _COLUMNS:
         more += f"; the {_COLUMNS} columns with the largest loadings"
-    caption = f"Standardised loadings{more}"
+    what = "Standardised loadings" if word == "factor" else "Correlations with the sources"
+    caption = f"{what}{more}"
     picture = heat_table("column", names, heads, shades, texts, caption, most=1.0, titles=titles)
     pixels = subject.image is not None and not subject.image.guessed
     return details("By pixel, as a table", picture) if pixels else picture

@@ -20,6 +20,8 @@ from mixfold.report.tables import bar, table
 # errors in standard deviations that are rounding of float64
 _ROUNDING = 1e-12
 _COLUMNS, _OPEN, _ROWS, _NAMED, _PICTURES = 60, 12, 10, 3, 9
+# errors below this part of a standard deviation are those of arithmetic
+_ROUNDING = 1e-9
 
 
 def residuals(subject: Subject) -> Section | None:
@@ -34,6 +36,9 @@ def residuals(subject: Subject) -> Section | None:
         lead = "Reconstructed rows are the rows themselves, but for rounding: nothing is left out."
         return Section("residuals", "Reconstruction", lead, join([]))
     rebuilt = _rebuilt(subject, sums)
+    if len(sums.worst.values) and -float(np.min(sums.worst.values)) < _ROUNDING:
+        words = "The model has as many directions as the rows: every entry is rebuilt exactly."
+        return Section("residuals", "Reconstruction", words, join([]))
     parts = [_columns(subject, kept), _rows(subject, sums, rebuilt)]
     if subject.image is not None:
         parts.insert(0, _pictures(subject, subject.image))
