@@ -43,10 +43,16 @@ EXPERIMENTS = {
         "nlmf_generation", "Digits that such layers make (Arngren 2007, section 5.3.1)"
     ),
     "dbn": Entry("dbn", "Digits by a deep belief net (Arngren 2007, section 4.1)"),
+    "freyface": Entry(
+        "freyface", "Principal components of a film of a face (Zhang 2017, figures 1-9)"
+    ),
     "digits-mixtures": Entry(
-        "digits_mixtures", "Gaussian mixtures on twos and threes (Zhang 2017, figures 13-15)"
+        "digits_mixtures", "Gaussian mixtures on twos and threes (Zhang 2017, figures 10-15)"
     ),
     "dp-table": Entry("dp_table", "Components that VBDMA and VBTDP learn (Yu 2006, table 3.1)"),
+    "dp-figures": Entry(
+        "dp_figures", "Draws of Dirichlet processes, lost components (Yu 2006, figures 3.2-3.6)"
+    ),
     "old-faithful": Entry(
         "old_faithful", "Components of the geyser data by alpha (Yu 2006, section 3.4.1)"
     ),
