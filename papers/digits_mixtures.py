@@ -160,8 +160,10 @@ COLUMNS = (
 )  # fmt: skip
 # log p and the larger weight of two components on the training images of a digit
 PUBLISHED = {2: (-3891.0, 0.5333), 3: (2289.0, 0.5005)}
-STARTS = {"random": draw_random_means, "k-means": find_kmeans_means}
-SPREAD_STARTS = {f"randConst {c:g}": partial(draw_random_means, spread=c) for c in OTHER_SPREADS}
+STARTS: dict[str, Means] = {"random": draw_random_means, "k-means": find_kmeans_means}
+SPREAD_STARTS: dict[str, Means] = {
+    f"randConst {c:g}": partial(draw_random_means, spread=c) for c in OTHER_SPREADS
+}
 MANY = 20
 NOTES = (
     "The floor of 0.01 is a variance in the units of the images: the mixture is fitted in these "
@@ -419,7 +421,7 @@ def draw(
     described = [GAUSSIAN["diag"]().describe(p.components) for p in shown]
     images = np.concatenate([np.vstack([d["means"], d["covariances"]]) for d in described])
     titles = [f"{d}: {what} {k}" for d in DIGITS for what in ("mean", "variance") for k in (1, 2)]
-    plot_images(images, (16, 16), columns=4, titles=titles, scale="own", order="F", ax=axes[1, 0])
+    plot_images(images, (16, 16), columns=4, titles=titles, scale="own", ax=axes[1, 0])
     for ax, task in ((axes[1, 1], f"both, K = {MANY}"), (axes[2, 0], "2s, K = 2")):
         for j, kind in enumerate(STARTS):
             mine = traces[task, kind]

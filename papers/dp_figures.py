@@ -166,7 +166,8 @@ def climb(X: Array, rule: str, alpha: float, K: int, seed: int) -> Climb:
     mixture = variational_mixtures.make_mixture(X, K, rule, alpha, PRECISION, seed)
     mixture.set_params(warm_start=True)
     at = [0]
-    bounds, used = [], []
+    bounds: list[float] = []
+    used: list[int] = []
     while not bounds or not mixture.converged_:
         mixture.set_params(max_iter=max(1, at[-1] // 10))
         variational_mixtures.fit_quietly(mixture, X)
@@ -204,7 +205,7 @@ def draw(
     """Figure 3.2 on top; below, the bound and the components in use by iteration."""
     columns = max(3, -(-len(climbs) // 2))
     figure.set_size_inches(2.9 * columns, 8.4)
-    top, below = figure.subfigures(2, 1, height_ratios=(1, 2.2))
+    top, below = figure.subfigures(2, 1, squeeze=False, height_ratios=(1, 2.2)).ravel()
     axes = top.subplots(1, 3)
     grid = np.linspace(-4, 4, 200)
     axes[0].plot(grid, norm.pdf(grid), color="0.3")

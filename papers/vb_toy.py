@@ -123,7 +123,7 @@ def follow(mixture: BayesianGaussianMixture, X: Array) -> BayesianGaussianMixtur
     """A further climb from a fitted mixture with the priors that its posterior suggests."""
     before = variational_mixtures.read_prior(mixture)
     prior = variational_mixtures.update_prior(variational_mixtures.read_posterior(mixture), before)
-    prior = replace(prior, alpha=update_alpha(mixture.weight_concentration_))
+    prior = replace(prior, alpha=update_alpha(np.asarray(mixture.weight_concentration_)))
     return climb_on(mixture, X, prior)
 
 
