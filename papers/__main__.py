@@ -75,11 +75,11 @@ def reproduce(
         bool,
         typer.Option(
             "--record",
-            help="Keep verdicts in papers/verdicts.json and docs/reproduced.md, not in --out.",
+            help="Keep verdicts in papers/verdicts.json and the pages of docs, not in --out.",
         ),
     ] = False,
     page: Annotated[
-        bool, typer.Option("--page", help="Write docs/reproduced.md from the verdicts and stop.")
+        bool, typer.Option("--page", help="Write docs/reproduced.md and docs/sources.md and stop.")
     ] = False,
     show_list: Annotated[
         bool, typer.Option("--list", help="Name the tables with their verdicts and stop.")
@@ -110,16 +110,17 @@ def reproduce(
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
-    """Where verdicts are kept, and the page about them."""
+    """Where verdicts are kept, the page about them, and the page of the sources."""
 
     records: Path
     page: Path
+    sources: Path | None = None
 
     @classmethod
     def of_repository(cls) -> Shelf:
         from papers.frame import verdicts
 
-        return cls(verdicts.RECORDS, verdicts.PAGE)
+        return cls(verdicts.RECORDS, verdicts.PAGE, verdicts.SOURCES_PAGE)
 
     def keep(self, report: Report) -> None:
         """Keep the verdict of a run, and write the page again."""
@@ -133,8 +134,11 @@ class Shelf:
         from papers.frame import verdicts
         from papers.frame.writing import write_whole
 
-        text = verdicts.format_page(EXPERIMENTS, verdicts.load_records(self.records))
-        write_whole(self.page, text.encode())
+        records = verdicts.load_records(self.records)
+        write_whole(self.page, verdicts.format_page(EXPERIMENTS, records).encode())
+        if self.sources is not None:
+            text = self.sources.read_text(encoding="utf-8")
+            write_whole(self.sources, verdicts.fill_sources(text, records).encode())
 
     def list_done(self, quick: bool, seed: int) -> list[str]:
         """Tables that have a verdict of this code."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -25,8 +26,11 @@ from papers.frame.writing import write_whole
 
 ROOT = Path(papers.__file__).resolve().parents[1]
 RECORDS, PAGE = ROOT / "papers" / "verdicts.json", ROOT / "docs" / "reproduced.md"
+# of each source, section by section; the last cell of a line is written from the records
+SOURCES_PAGE = ROOT / "docs" / "sources.md"
 # what a table is computed with; commands and pictures do not change its numbers
 _CODE = ("src/mixfold", "papers/shared", "papers/frame/table.py", "papers/frame/checks.py")
+_NAMES = re.compile(r"`([\w-]+)`")
 _NOT_CODE = ("src/mixfold/cli", "src/mixfold/plots")
 
 
@@ -259,6 +263,23 @@ def format_page(entries: Mapping[str, Entry], records: Sequence[Record]) -> str:
         *format_section("Not run", absent),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def fill_sources(text: str, records: Sequence[Record]) -> str:
+    """The page of the sources with the verdicts of the commands that each of its lines names."""
+    chosen = choose_records(records)
+    return "".join(_fill_line(line, chosen) for line in text.splitlines(keepends=True))
+
+
+def _fill_line(line: str, chosen: Mapping[str, Record]) -> str:
+    cells = line.rstrip("\n").split(" | ")
+    if not line.startswith("|") or len(cells) != 6:
+        return line
+    found = [chosen[name] for name in _NAMES.findall(cells[3]) if name in chosen]
+    if not found:
+        return line
+    told = [r.summarise() if len(found) == 1 else f"{r.table}: {r.summarise()}" for r in found]
+    return " | ".join([*cells[:5], "; ".join(told)]) + " |\n"
 
 
 def _format_sums(shown: Sequence[Record], total: int) -> str:

@@ -108,6 +108,10 @@ def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
     places = tmp_path / "kept.json", tmp_path / "kept.md"
     monkeypatch.setattr(verdicts, "RECORDS", places[0])
     monkeypatch.setattr(verdicts, "PAGE", places[1])
+    monkeypatch.setattr(verdicts, "SOURCES_PAGE", tmp_path / "sources.md")
+    (tmp_path / "sources.md").write_text(
+        "# Sources\n\n| a | b | c | `small`: dots | e |  |\n", encoding="utf-8"
+    )
     monkeypatch.setattr(verdicts.load_records, "__defaults__", (places[0],))
     return places
 
@@ -273,6 +277,9 @@ def test_the_page_is_made_again_from_the_kept_verdicts(
     page.unlink()
     assert run("--page").code == 0
     assert page.read_text(encoding="utf-8") == made
+    filled = (tmp_path / "sources.md").read_text(encoding="utf-8")
+    verdict = "1 of 2 cells reproduced, 1 differ; 1 of 2 claims hold (whole)"
+    assert filled == f"# Sources\n\n| a | b | c | `small`: dots | e | {verdict} |\n"
 
 
 def test_a_table_without_data_or_that_breaks_does_not_stop_the_others(
