@@ -123,7 +123,7 @@ def _measure_gap(X: Array, frames: Array) -> float:
 
 def make_face(model: Any, point: Array) -> Array:
     """The frame at a point of the plane of two axes, in grey values."""
-    face: Array = model.inverse_transform(point[None])[0]
+    face: Array = model.inverse_transform(point[None], method="least-squares")[0]
     return face
 
 

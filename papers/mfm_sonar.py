@@ -104,7 +104,8 @@ def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
 def _find(column: Column, k: int, d: int) -> float | None:
     if column in (RIGHT, RIGHT_LATENT):
         return 1.0
-    return PUBLISHED[k, d][column is RATIO_PLAIN] if column in (RATIO, RATIO_PLAIN) else None
+    known = PUBLISHED.get((k, d))
+    return known[column is RATIO_PLAIN] if known and column in (RATIO, RATIO_PLAIN) else None
 
 
 def draw_snippets(shape: tuple[int, int], rng: np.random.Generator) -> tuple[Array, Array]:

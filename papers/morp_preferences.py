@@ -82,7 +82,7 @@ def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
     films = load_films(data_folder / FILMS.name)
     asked = choose_users(films.likes, size.users, np.random.default_rng([seed, 61]))
     total = len(asked) + 1
-    tasks = [(films, int(user), seed) for user in asked]
+    tasks = [(films, int(user), seed, DIM) for user in asked]
     found: dict[str, list[Ranking]] = defaultdict(list)
     for step, rankings in enumerate(map_on_cores(rank_for_user, tasks)):
         progress(step, total, f"user {step + 1} of {len(asked)}")
@@ -144,18 +144,18 @@ def choose_users(likes: Array, n: int, rng: np.random.Generator) -> Array:
     return np.sort(rng.permutation(able)[:n])
 
 
-def rank_for_user(films: Ratings, user: int, seed: int) -> dict[str, Ranking]:
+def rank_for_user(films: Ratings, user: int, seed: int, d: int) -> dict[str, Ranking]:
     """Every method, and MORP with every beta; ratings of the others are known for all films."""
     others = np.delete(films.likes, user, axis=1)
     own = films.likes[:, user]
     kernel: dict[str, Any] = {"kernel": "rbf", "gamma": 0.5 / films.X.shape[1], "n_jobs": 1}
     rows = {RAW: None}
-    rows[PRINCIPAL] = KernelPCA(DIM, random_state=0, **kernel).fit(films.X).transform(films.X)
-    cca = KernelCCA(DIM, regularization=0.9, random_state=0, **kernel)
+    rows[PRINCIPAL] = KernelPCA(d, random_state=0, **kernel).fit(films.X).transform(films.X)
+    cca = KernelCCA(d, regularization=0.9, random_state=0, **kernel)
     rows[CORRELATED] = cca.fit(films.X, others).transform(films.X)
     for beta in BETAS[1:]:
         name = MULTI if beta == 0.5 else f"MORP, beta = {beta:g}"
-        model = MORP(DIM, beta=beta, task="regression", random_state=0, **kernel)
+        model = MORP(d, beta=beta, task="regression", random_state=0, **kernel)
         rows[name] = model.fit(films.X, others).transform(films.X)
     rng = np.random.default_rng([seed, user])
     return {name: rank_films(films.X, Z, own, kernel["gamma"], rng) for name, Z in rows.items()}

@@ -109,14 +109,14 @@ def _shrink(sweep: Sweep, d: int, values: tuple[float, ...]) -> Sweep:
 
 FULL = Size(mnist_digits.FULL, 60, SWEEPS)
 QUICK = Size(
-    mnist_digits.QUICK,
-    15,
+    mnist_digits.Size(120, 120, 500),
+    12,
     (
-        _shrink(SWEEPS[0], 0, (10, 30, 80)),
-        _shrink(SWEEPS[1], 60, (0, 0.2)),
+        _shrink(SWEEPS[0], 0, (10, 30, 60)),
+        _shrink(SWEEPS[1], 40, (0, 0.2)),
         _shrink(SWEEPS[2], 30, (1e-4, 1e-2, 1.0)),
-        _shrink(SWEEPS[5], 40, (0, 0.2, 10.0)),
-        _shrink(SWEEPS[7], 40, (0, 5.0, 100.0)),
+        _shrink(SWEEPS[5], 30, (0, 0.2, 10.0)),
+        _shrink(SWEEPS[8], 30, (0, 20.0, 100.0)),
         _shrink(SWEEPS[9], 0, (20, 60)),
     ),
 )
@@ -263,6 +263,7 @@ def draw(sweeps: Sequence[Sweep], found: Mapping[str, Point], figure: Figure) ->
         places = np.arange(len(points))
         line[0].plot(places, [p.rebuilt for p in points], "o-", color="C0")
         line[0].set_ylabel("e_r", fontsize=8)
+        line[0].set_ylim(0, 1.1 * max(p.rebuilt for p in points))
         line[1].plot(places, [100 * p.held for p in points], "o-", color="C3", label="next digits")
         line[1].plot(places, [100 * p.train for p in points], "s--", color="0.5", label="training")
         line[1].set_ylabel("error [%]", fontsize=8)

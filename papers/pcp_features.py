@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TOPICS, SIZES = 10, (10, 20, 50, 100, 200)
+# documents of a category that are left to ask, at least
+LEAST_ASKED = 5
 PLSI, LDA, PCP = "pLSI", "LDA", "PCP"
 METHODS = (PLSI, LDA, PCP)
 COLUMNS = tuple(
@@ -89,27 +91,29 @@ def fit_features(method: str, X: Any, clusters: int, seed: int) -> Array:
 
 
 def measure(Z: Array, y: Array, repeats: int, seed: int) -> Array:
-    """Shares of right documents (repeats, sizes), means over categories.
+    """Shares of right documents (repeats, sizes), means over categories that have enough.
 
     Draws are the same for every method.
     """
     from sklearn.svm import LinearSVC
 
-    found = np.zeros((repeats, len(SIZES)))
     classes = np.unique(y)
+    found = np.full((repeats, len(SIZES), len(classes)), np.nan)
     for repeat in range(repeats):
         rng = np.random.default_rng([seed, repeat])
-        for label in classes:
+        for c, label in enumerate(classes):
             own, others = (rng.permutation(np.flatnonzero(m)) for m in (y == label, y != label))
             for j, n in enumerate(SIZES):
+                if min(len(own), len(others)) < n // 2 + LEAST_ASKED:
+                    continue
                 train = np.concatenate([own[: n // 2], others[: n // 2]])
                 test = np.setdiff1d(np.arange(len(y)), train)
                 machine = LinearSVC(C=10.0, dual=False).fit(Z[train], y[train] == label)
                 # as many of the category as of the others count
                 right = machine.predict(Z[test]) == (y[test] == label)
                 mine = y[test] == label
-                found[repeat, j] += (right[mine].mean() + right[~mine].mean()) / 2
-    return found / len(classes)
+                found[repeat, j, c] = (right[mine].mean() + right[~mine].mean()) / 2
+    return np.asarray(np.nanmean(found, axis=2))
 
 
 def check_claims(values: Mapping[tuple[str, str], Array]) -> tuple[Check, ...]:

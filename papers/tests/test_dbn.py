@@ -27,12 +27,14 @@ def test_claims_can_fail() -> None:
 def test_a_table_of_small_digits(digits_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few = {"max_epochs": 15, "batch_size": 20}
     network = {"hidden": (30, 40), "fine_tune_epochs": 5, **few}
-    small = dbn.Size(mnist_digits.Size(60, 40, 200), 800, few, network)
+    up_down = {"fine_tune": "up-down"}
+    small = dbn.Size(mnist_digits.Size(60, 40, 200), 800, few, network, up_down)
     monkeypatch.setattr(dbn, "QUICK", small)
     made = reproduce(dbn.EXPERIMENT, digits_folder, quick=True).table
-    machine, network = made.rows
+    machine, network, tuned = made.rows
     assert "600 digits" in machine and network == "deep belief net 784-30-40, 800 digits"
-    for row in (machine, network):
+    assert tuned == f"{network}, up-down"
+    for row in (machine, network, tuned):
         cell = made.cell(row, "official")
         assert cell is not None and cell.ours < 40
         assert cell.published is None
