@@ -119,7 +119,7 @@ def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
     parts = {}
     for step, d in enumerate(size.codebooks):
         progress(step, total, f"{d} parts")
-        parts[d] = make_parts(d, seed, size.part_steps).fit(data.train)
+        parts[d] = fit_parts(data.train, d, seed, size.part_steps)
     sources = {d: (m.transform(data.train), m.transform(data.held)) for d, m in parts.items()}
     found = {}
     for step, (row, (d, model)) in enumerate(plan.items(), len(size.codebooks)):
@@ -142,8 +142,8 @@ def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
         cells += _judge(row, images, data.held, judge)
     settings = (("twos", f"{len(data.train)} to learn from, {len(data.held)} held out"),)
     features = {
-        digit: make_parts(10, seed, size.part_steps).fit(
-            digits.training.X[digits.training.y == digit][:500]
+        digit: fit_parts(
+            digits.training.X[digits.training.y == digit][:500], 10, seed, size.part_steps
         )
         for digit in range(0, CLASSES, 2 if quick else 1)
     }
@@ -151,12 +151,22 @@ def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
     return Table(COLUMNS, tuple(cells), check_claims(cells, found, size), settings, NOTES, picture)
 
 
-def make_parts(d: int, seed: int, steps: int) -> MatrixFactorization:
+def fit_parts(X: Array, d: int, seed: int, steps: int) -> MatrixFactorization:
     """Non-negative matrix factorisation with d parts."""
-    return MatrixFactorization(
+    parts = MatrixFactorization(
         d, link="identity", nonneg_codebook=True, nonneg_sources=True, fit_bias=False,
         max_iter=steps, random_state=seed,
     )  # fmt: skip
+    return _fit_quietly(parts, X)
+
+
+def _fit_quietly(model: Any, X: Array) -> Any:
+    """As many steps as the table says, and components that few rows leave without any."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", DegenerateWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        return model.fit(X)
 
 
 def _list_fits(size: Size) -> dict[str, tuple[int, Any]]:
@@ -186,14 +196,10 @@ def fit_density(
 ) -> Found:
     """Fit a density to sources (or, without parts, to pixels), and draw twos from it."""
     train, held = (data.train, data.held) if sources is None else sources
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # as many steps as the table says
-        warnings.simplefilter("ignore", DegenerateWarning)
-        warnings.simplefilter("ignore", UserWarning)
-        model.fit(train)
-        rows = model.sample(DRAWN, random_state=seed)[0]
-        images = rows if parts is None else parts.inverse_transform(np.maximum(rows, 0))
-        trace = trace_plain_steps(model, train)
+    model = _fit_quietly(model, train)
+    rows = model.sample(DRAWN, random_state=seed)[0]
+    images = rows if parts is None else parts.inverse_transform(np.maximum(rows, 0))
+    trace = trace_plain_steps(model, train)
     leaves = None
     if isinstance(model, NestedMixture):
         leaves = abs(float(model.score(held)) - score_leaves(model, held))
@@ -220,7 +226,7 @@ def trace_plain_steps(model: Any, train: Array) -> Array:
     if "acceleration" not in plain.get_params() or isinstance(plain, NestedMixture):
         return np.asarray(model.lower_bounds_)
     plain.set_params(init_params="random_from_data", acceleration=None)
-    return np.asarray(plain.fit(train).lower_bounds_)
+    return np.asarray(_fit_quietly(plain, train).lower_bounds_)
 
 
 def _draw_sums(parts: Any, sources: Array, groups: int, seed: int) -> Array:

@@ -84,9 +84,9 @@ def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
     total = len(asked) + 1
     tasks = [(films, int(user), seed, DIM) for user in asked]
     found: dict[str, list[Ranking]] = defaultdict(list)
-    for step, rankings in enumerate(map_on_cores(rank_for_user, tasks)):
+    for step, of_user in enumerate(map_on_cores(rank_for_user, tasks)):
         progress(step, total, f"user {step + 1} of {len(asked)}")
-        for name, ranking in rankings.items():
+        for name, ranking in of_user.items():
             found[name].append(ranking)
     progress(total - 1, total, "curve of beta")
     curve = measure_betas(data_folder, size.folds, seed)
@@ -149,7 +149,7 @@ def rank_for_user(films: Ratings, user: int, seed: int, d: int) -> dict[str, Ran
     others = np.delete(films.likes, user, axis=1)
     own = films.likes[:, user]
     kernel: dict[str, Any] = {"kernel": "rbf", "gamma": 0.5 / films.X.shape[1], "n_jobs": 1}
-    rows = {RAW: None}
+    rows: dict[str, Array | None] = {RAW: None}
     rows[PRINCIPAL] = KernelPCA(d, random_state=0, **kernel).fit(films.X).transform(films.X)
     cca = KernelCCA(d, regularization=0.9, random_state=0, **kernel)
     rows[CORRELATED] = cca.fit(films.X, others).transform(films.X)
@@ -308,7 +308,8 @@ def _draw_betas(ax: Axes, curve: dict[tuple[str, float], list[Array]], j: int) -
                   if (setting, beta) in curve]  # fmt: skip
         if values:
             ax.plot(BETAS, values, style, label=f"setting {setting}")
-    ax.legend(fontsize=8, frameon=False)
+    if ax.lines:
+        ax.legend(fontsize=8, frameon=False)
 
 
 EXPERIMENT = Experiment(

@@ -145,8 +145,8 @@ def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
     for step, (sweep, value) in enumerate(tasks):
         row = sweep.label(value)
         progress(step, len(tasks), row)
-        settings = {**sweep.common, sweep.name: value}
-        found[row] = measure(make_model(settings, sweep.second, size.steps, seed), train, held)
+        own = {**sweep.common, sweep.name: value}
+        found[row] = measure(make_model(own, sweep.second, size.steps, seed), train, held)
     progress(len(tasks), len(tasks), "done")
     cells = [
         Cell(row, column.name, (value,))
@@ -174,7 +174,7 @@ def make_model(settings: Mapping[str, Any], second: bool, steps: int, seed: int)
         return MatrixFactorization(
             link="tanh", reencode=False, max_iter=steps, random_state=seed, **own
         )
-    pairs = {n: (FIRST[n], own[n]) for n in ("alpha", "beta", "gamma", "sigma2")}
+    pairs: dict[str, Any] = {n: (FIRST[n], own[n]) for n in ("alpha", "beta", "gamma", "sigma2")}
     hidden = (FIRST["n_components"], own["n_components"])
     return DeepFactorNetwork(
         hidden, supervised="each", fine_tune=None, max_iter=steps, random_state=seed, **pairs
