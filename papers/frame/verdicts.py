@@ -138,7 +138,7 @@ def make_record(report: Report, entry: Entry) -> Record:
     return Record(
         report.experiment.name, report.quick, report.seed, counts[Verdict.reproduced],
         counts[Verdict.better], differs, claims, round(report.seconds, 1), report.date,
-        describe_commit(), digest_code(entry), dict(report.versions),
+        describe_commit(entry), digest_code(entry), dict(report.versions),
     )  # fmt: skip
 
 
@@ -146,26 +146,28 @@ def _round(value: float) -> float:
     return float(f"{value:.4g}")
 
 
+def list_code(entry: Entry) -> list[Path]:
+    """The files and folders that the numbers of a table depend on."""
+    return [ROOT / place for place in (*_CODE, f"papers/{entry.module}.py")]
+
+
 def digest_code(entry: Entry) -> str:
     """A digest of the files that the numbers of a table depend on."""
-    files = [ROOT / "papers" / f"{entry.module}.py"]
-    for place in _CODE:
-        path = ROOT / place
-        files += sorted(path.rglob("*.py")) if path.is_dir() else [path]
     left_out = [ROOT / place for place in _NOT_CODE]
     digest = hashlib.sha256()
-    for file in files:
-        if not any(file.is_relative_to(folder) for folder in left_out):
-            digest.update(file.relative_to(ROOT).as_posix().encode())
-            digest.update(file.read_bytes())
+    for path in list_code(entry):
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            if not any(file.is_relative_to(folder) for folder in left_out):
+                digest.update(file.relative_to(ROOT).as_posix().encode())
+                digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 
 
-def describe_commit() -> str:
-    """The commit of the tree, with "+" if code was changed since; empty outside a repository."""
+def describe_commit(entry: Entry) -> str:
+    """The commit of the tree, with "+" if that code was changed since; empty without git."""
     try:
         commit = _ask_git("rev-parse", "--short=10", "HEAD")
-        changed = _ask_git("status", "--porcelain", "--", "src", "papers/*.py")
+        changed = _ask_git("status", "--porcelain", "--", *map(str, list_code(entry)))
     except (OSError, subprocess.CalledProcessError):
         return ""
     return commit + ("+" if changed else "")

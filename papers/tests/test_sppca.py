@@ -12,10 +12,9 @@ from sklearn.cross_decomposition import PLSRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from papers import sppca_half_labelled, sppca_multiclass, sppca_multilabel
-from papers.frame.checks import Reference, check_within_errors, count_errors_apart
 from papers.frame.data import check_data
 from papers.frame.run import reproduce, show_nothing
-from papers.frame.table import Cell, Verdict
+from papers.frame.table import Verdict
 from papers.shared import baseline_projections, labelled_sets, plain_sppca, sppca_trials
 
 pytestmark = pytest.mark.slow  # a published table, run small
@@ -235,23 +234,6 @@ def test_a_trial_has_every_column_at_every_dimension(groups: labelled_sets.Label
 
 
 # ------------------------------------------------ judging
-
-
-def test_errors_apart_are_students(rng: np.random.Generator) -> None:
-    """Of means over few splits, one in twenty is outside, as of a normal."""
-    outside = 0
-    for _ in range(2000):
-        values, mean = tuple(rng.normal(0.4, 0.05, 3)), rng.normal(0.4, 0.05, 10).mean()
-        outside += count_errors_apart(Cell("r", "c", values), mean, 10, 0.0) > 2
-    assert 0.035 < outside / 2000 < 0.06  # of a normal, 4.6 % are more than 2 deviations off
-
-
-def test_a_reference_far_away_is_told() -> None:
-    cells = [[Cell(f"d = {d}", "PCA", (0.50, 0.52, 0.54)) for d in (5, 10)]]
-    near = check_within_errors("Yale", cells, Reference(10, ((0.52, 0.53),)))
-    assert near.holds and "2 of 2 cells" in near.detail
-    far = check_within_errors("Yale", cells, Reference(10, ((0.52, 0.93),)))
-    assert not far.holds and "1 of 2 cells" in far.detail and "d = 10 PCA" in far.detail
 
 
 def test_what_is_published_has_the_shape_of_the_table() -> None:
