@@ -278,7 +278,7 @@ def test_plain_em_ends_where_the_class_does(groups: labelled_sets.Labelled) -> N
 # ------------------------------------------------ real data
 
 
-def test_faces_as_other_code_has_them(
+def test_faces_as_plain_em_has_them(
     shared_data: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = shared_data(labelled_sets.SETS["Yale"].file.name).parent
@@ -299,15 +299,30 @@ def test_without_any_file_of_the_size_the_files_are_named(tmp_path: Path) -> Non
         reproduce(sppca_multiclass.EXPERIMENT, tmp_path, quick=True)
 
 
-def test_genes_as_other_code_has_them(
+def test_genes_as_plain_em_has_them(
     shared_data: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = shared_data(sppca_multilabel.GENES.name).parent
-    monkeypatch.setattr(sppca_multilabel, "QUICK", sppca_multilabel.Size(2, 20, 1, 60))
+    monkeypatch.setattr(sppca_multilabel, "QUICK", sppca_multilabel.Size(2, 20, 1, 60, 0, 0))
     table = reproduce(sppca_multilabel.EXPERIMENT, folder, quick=True).table
     assert len(table.rows) == 25
     assert all(check.holds for check in table.checks), table.checks
     assert table.cell("FULL", "AUC").ours == pytest.approx(0.552, abs=0.03)  # type: ignore[union-attr]
+
+
+def test_reports_stand_in_for_a_set_that_is_not_public(
+    shared_data: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared_data(sppca_multilabel.GENES.name)
+    folder = shared_data(sppca_multilabel.REPORTS.name).parent
+    small = sppca_multilabel.Size(1, 10, 1, 10, 1, 300)
+    monkeypatch.setattr(sppca_multilabel, "QUICK", small)
+    table = reproduce(sppca_multilabel.EXPERIMENT, folder, quick=True).table
+    rows = [row for row in table.rows if row.startswith(sppca_multilabel.STAND_IN)]
+    assert len(rows) == 19 and not any("by EM" in row for row in rows)
+    assert all(cell.published is None for cell in table.cells if cell.row in rows)
+    claims = [check.claim for check in table.checks if check.claim.startswith("reports")]
+    assert len(claims) == 2
 
 
 def test_the_setting_of_least_error_is_chosen(
