@@ -16,13 +16,6 @@ import numpy as np
 from sklearn.decomposition import KernelPCA
 
 from mixfold.contracts import Array
-from mixfold.engine.climb import climb
-from mixfold.engine.executors.threads import ThreadExecutor
-from mixfold.engine.state import Climb, Rules, Task
-from mixfold.math.kernels import RbfKernel
-from mixfold.models.kernels.centred import CentredGram
-from mixfold.models.kernels.em import Combinations, KernelEM
-from mixfold.models.kernels.gram import Gram
 from papers.frame.experiment import Experiment, Progress
 from papers.frame.table import Cell, Check, Column, Table
 from papers.shared import plain_sppca
@@ -103,33 +96,22 @@ class Turned:
 
 
 def run_em_steps(X: Array, steps: Iterable[int], seed: int, points: Array) -> list[Turned]:
-    """Plain EM from random latents, looked at after some numbers of steps."""
-    kernel, executor = RbfKernel(GAMMA), ThreadExecutor(1)
-    gram = CentredGram(Gram(X, kernel, executor, 1e9))
-    model = KernelEM(gram, AXES, NOISE, gram.trace(), len(X) - 1)
-    start = model.start_from_latents(np.random.default_rng(seed).standard_normal((len(X), AXES)))
-    asked, found = set(steps), {0: start}
+    """Plain EM from random latents, ended after each of some numbers of steps."""
+    from mixfold import KernelPCA
 
-    def watch(state: Climb) -> None:
-        made = len(state.trace) - 1  # steps to the best point; the next one may be chosen already
-        if made in asked and isinstance(state.best, Combinations):
-            found[made] = state.best
-
-    task = Task(model, gram.gram.strips, executor, None, seed)
-    climb(task, Climb(start), Rules(tol=0.0, max_iter=max(asked)), watch)
-    exact = np.linalg.eigh(gram.times(np.eye(len(X))))[1][:, -AXES:]
-    K = gram.centre().rows(kernel.block(points, X))
-    return [_record_turned(gram, n, found[n].B, exact, K) for n in sorted(asked & set(found))]
-
-
-def _record_turned(gram: CentredGram, steps: int, B: Array, exact: Array, K: Array) -> Turned:
-    Q = np.linalg.qr(B)[0]
-    values, turn = np.linalg.eigh(Q.T @ gram.times(Q))
-    V = (Q @ turn)[:, ::-1]
-    V *= np.sign(V[np.abs(V).argmax(axis=0), np.arange(AXES)])
-    return Turned(
-        steps, measure_span_error(B, exact), K @ V / np.sqrt(np.maximum(values[::-1], 1e-12))
-    )
+    exact = fit_kernel_pca(X, AXES).eigenvectors_
+    found = []
+    for n in steps:
+        model = KernelPCA(
+            AXES, gamma=GAMMA, solver="em", noise_variance=NOISE, max_iter=n, tol=0.0, n_jobs=1,
+            random_state=seed,
+        )  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # it is cut on purpose
+            model.fit(X)
+        error = measure_span_error(model.eigenvectors_, exact)
+        found.append(Turned(n, error, np.asarray(model.transform(points))))
+    return found
 
 
 def fit_in_batches(X: Array) -> list[Any]:
@@ -395,7 +377,7 @@ def _check_order(found: Mapping[str, Sequence[float]]) -> Check:
 # ------------------------------------------------ picture
 # The toy figures of Yu (2006) redrawn: values on axes as contours over the plane.
 
-SHOWN_STEPS = (0, 5, 20, 100)
+SHOWN_STEPS = (1, 5, 20, 100)
 RED, BLUE, GREY = "#c23b22", "#1f5fa8", "0.45"
 # half-widths of the windows
 _NEAR, _FAR, _ACROSS = (1.0, 1.1), (4.0, 4.0), (5.2, 3.1)
@@ -468,7 +450,7 @@ def _make_component_panels(X: Array) -> list[list[Panel]]:
 def _make_step_panels(X: Array, seed: int) -> list[list[Panel]]:
     points = make_grid(_NEAR)
     states = run_em_steps(X, SHOWN_STEPS, seed, points)
-    titles = [f"{s.steps} steps, error {s.error:.1g}" if s.steps else "start" for s in states]
+    titles = [f"{s.steps} steps, error {s.error:.1g}" for s in states]
     columns = [*(s.values for s in states), fit_kernel_pca(X, AXES).transform(points)]
     return _arrange_by_axis([*titles, "exact"], columns, [X] * len(columns))
 

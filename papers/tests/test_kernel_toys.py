@@ -82,17 +82,15 @@ def test_angles_are_to_the_first_coordinate() -> None:
         assert kernel_toys.measure_angle(np.array(direction, float)) == pytest.approx(angle)
 
 
-def test_em_is_a_power_iteration_whatever_its_noise(rng: np.random.Generator) -> None:
+def test_steps_of_em_are_those_of_a_power_iteration(rng: np.random.Generator) -> None:
+    """Whatever the noise: each multiplies the span by the kernel matrix."""
     X = kernel_toys.draw_three_groups(rng)
-    found = kernel_toys.run_em_steps(X, (0, 3, 12), 7, X)
-    assert [turned.steps for turned in found] == [0, 3, 12]
+    few, more = kernel_toys.run_em_steps(X, (3, 9), 7, X)
+    assert (few.steps, more.steps) == (3, 9) and few.error > more.error
+    # values on the rows themselves span what the axes span
     G = _centred(X, kernel_toys.GAMMA)
-    exact = np.linalg.eigh(G)[1][:, -3:]
-    Z = np.random.default_rng(7).standard_normal((90, 3))
-    for turned in found:
-        powers = np.linalg.matrix_power(G, turned.steps) @ Z
-        assert turned.error == pytest.approx(subspaces.measure_span_error(powers, exact), rel=1e-4)
-    assert found[0].error > found[1].error > found[2].error
+    powers = np.linalg.matrix_power(G, 6) @ few.values
+    assert subspaces.measure_span_error(powers, more.values) < 1e-6
 
 
 def test_after_many_steps_em_has_the_scores_of_kernel_pca(rng: np.random.Generator) -> None:
@@ -100,7 +98,7 @@ def test_after_many_steps_em_has_the_scores_of_kernel_pca(rng: np.random.Generat
     (turned,) = kernel_toys.run_em_steps(X, (1500,), 0, X)
     scores = kernel_toys.fit_kernel_pca(X, 3).transform(X)
     signs = np.sign((scores * turned.values).sum(axis=0))
-    np.testing.assert_allclose(turned.values * signs, scores, atol=1e-5)
+    np.testing.assert_allclose(turned.values * signs, scores, atol=1e-4)
 
 
 def test_batches_are_added_to_what_is_known(rng: np.random.Generator) -> None:
