@@ -192,30 +192,11 @@ def _measure_sparsity(model: Any) -> float | None:
 # ------------------------------------------------ the models
 
 
-class PixelSoftmax:
-    """Classes by a softmax of the pixels themselves, with an L1 penalty of its weights."""
+def _make_softmax(seed: int) -> Any:
+    """Classes by a softmax of the pixels themselves."""
+    from sklearn.linear_model import LogisticRegression
 
-    def __init__(self, gamma: float) -> None:
-        self.gamma = gamma
-
-    def fit(self, X: Array, y: Array) -> PixelSoftmax:
-        from mixfold.math.softmax_regression import (
-            LabelledRows,
-            improve_by_rows,
-            value_and_gradient,
-        )
-
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        rows = LabelledRows(X, labels, np.ones(len(X)))
-        start = np.zeros((X.shape[1] + 1, len(self.classes_)))
-        self.coefficients = improve_by_rows(
-            start, lambda W: value_and_gradient(W, rows), self.gamma, False, STEPS
-        )
-        return self
-
-    def predict(self, X: Array) -> Array:
-        scores = X @ self.coefficients[:-1] + self.coefficients[-1]
-        return np.asarray(self.classes_[scores.argmax(axis=1)])
+    return LogisticRegression(max_iter=STEPS)
 
 
 def _make_layer(n_components: int = LAYERS[0], **settings: Any) -> Make:
@@ -277,7 +258,7 @@ MODELS: dict[str, Make] = {
         for b in STRENGTHS[1:]
     },
     "PCA 100, softmax": _make_layer(link="identity", gamma=0.2, supervised="after"),
-    LINEAR: lambda seed: PixelSoftmax(1.0),
+    LINEAR: _make_softmax,
     FIRST_DUAL: _make_layer(50, gamma=0.2, supervised="after"),
     "NMF 50, two sessions": _make_layer(
         50,

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from mixfold.math.softmax_regression import LabelledRows, l1_penalty, value_and_gradient
 from papers import nlmf
 from papers.frame.run import Report, reproduce
 from papers.shared import mnist_digits
@@ -59,23 +58,6 @@ def test_the_real_digits_are_those_of_the_table(shared_data: Callable[[str], Pat
 
 
 # ------------------------------------------------ models
-
-
-def test_the_softmax_of_pixels_is_near_its_optimum(
-    tests: nlmf.Tests, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    X, y = tests.train.X[:200], tests.train.y[:200]
-
-    def cost(model: nlmf.PixelSoftmax) -> float:
-        rows = LabelledRows(X, np.searchsorted(model.classes_, y), np.ones(len(X)))
-        value, _ = value_and_gradient(model.coefficients, rows)
-        return value + l1_penalty(model.coefficients, model.gamma)
-
-    found = nlmf.PixelSoftmax(1.0).fit(X, y)
-    assert np.mean(found.predict(X) == y) > 0.95
-    assert np.mean(found.coefficients[:-1] == 0) > 0.5, "the penalty gives exact zeros"
-    monkeypatch.setattr(nlmf, "STEPS", 3000)
-    assert cost(found) == pytest.approx(cost(nlmf.PixelSoftmax(1.0).fit(X, y)), rel=1e-3)
 
 
 def test_what_is_measured_of_a_layer(tests: nlmf.Tests) -> None:
