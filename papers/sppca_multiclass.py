@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +16,9 @@ from papers.frame.table import Best, Cell, Check, Column, Table, Tolerance
 from papers.shared import sppca_trials
 from papers.shared.baseline_projections import compute_principal_scores
 from papers.shared.labelled_sets import SETS, find_sets, load_set, split_few_labelled
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # ------------------------------------------------ published values
 # by set and column: mean errors at d = 5, 10, 20
@@ -191,7 +196,8 @@ def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
             progress(done, total, f"{name}, {len(outcomes[name])} of {size.splits[name]} splits")
     cells = tuple(cell for name in names for cell in _make_cells(name, outcomes[name]))
     notes = (*NOTES, *left_out, *_describe_steps(outcomes))
-    return Table(COLUMNS, cells, _check_claims(cells, outcomes), _list_settings(names, size), notes)
+    checks, settings = _check_claims(cells, outcomes), _list_settings(names, size)
+    return Table(COLUMNS, cells, checks, settings, notes, partial(draw, cells, names))
 
 
 def _measure_set(name: str, folder: Path, size: Size, seed: int) -> Iterator[sppca_trials.Outcome]:
@@ -349,6 +355,40 @@ def _list_settings(names: tuple[str, ...], size: Size) -> tuple[tuple[str, str],
         ("splits", ", ".join(f"{name} {size.splits[name]}" for name in names)),
         ("most steps", ", ".join(f"{name} {size.max_iter(name)}" for name in names)),
     )
+
+
+# ------------------------------------------------ picture
+
+STYLES = {
+    "FULL": "0.5", "PCA": "C0", "ridge LDA": "C1", "PLS": "C2", "SPPCA": "C4", "S2PPCA": "C3",
+}  # fmt: skip
+
+
+def draw(cells: Sequence[Cell], names: Sequence[str], figure: Figure) -> None:
+    """A panel for each set, a line for each method of the source; published values are hollow."""
+    places = {(cell.row, cell.column): cell for cell in cells}
+    columns = min(3, len(names))
+    lines = -(-len(names) // columns)
+    figure.set_size_inches(4.2 * columns, 3.4 * lines)
+    axes = figure.subplots(lines, columns, squeeze=False).ravel()
+    for ax, name in zip(axes, names, strict=False):
+        for method, colour in STYLES.items():
+            mine = [places[_label_row(name, d), method] for d in DIMS]
+            ax.errorbar(DIMS, [c.ours for c in mine], [c.spread for c in mine], marker="o", ms=4,
+                        color=colour, lw=1.2, capsize=2, label=method)  # fmt: skip
+            known = [(d, c.published) for d, c in zip(DIMS, mine, strict=True) if c.published]
+            if known:
+                ax.plot(*zip(*known, strict=True), "D", ms=7, mfc="none", mec=colour)
+        ax.set_title(name, fontsize=10)
+        ax.set_xticks(DIMS)
+        ax.set_xlabel("d", fontsize=8)
+        ax.set_ylabel("error", fontsize=8)
+        ax.tick_params(labelsize=8)
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[0].plot([], [], "D", ms=7, mfc="none", mec="0.3", label="published")
+    axes[0].legend(fontsize=7, frameon=False)
+    for ax in axes[len(names) :]:
+        ax.set_axis_off()
 
 
 EXPERIMENT = Experiment(

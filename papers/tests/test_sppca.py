@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from scipy import sparse
 from sklearn.cross_decomposition import PLSRegression
 from sklearn.neighbors import KNeighborsClassifier
@@ -285,6 +286,10 @@ def test_faces_as_plain_em_has_them(
     monkeypatch.setattr(sppca_multiclass, "QUICK", sppca_multiclass.Size({"Yale": 3}, 25, 0, 1))
     table = reproduce(sppca_multiclass.EXPERIMENT, folder, quick=True).table
     assert table.rows == ("Yale, d = 5", "Yale, d = 10", "Yale, d = 20")
+    figure = Figure()
+    assert table.draw is not None
+    table.draw(figure)
+    assert [ax.get_title() for ax in figure.axes] == ["Yale"]
     claims = {check.claim: check.holds for check in table.checks}
     assert len(claims) == 4 and all(claims.values()), claims
 
