@@ -257,7 +257,8 @@ def _print_report(report: Report) -> None:
     console.print(_draw_grid(report))
     for column in report.table.columns:
         if judged := report.table.judged(column):
-            console.print(f"{column.name}: {judged} ({column.rule()} of the published)")
+            rule = column.own or f"{column.rule()} of the published"
+            console.print(f"{column.name}: {judged} ({rule})")
     for check in report.table.checks:
         word, colour = ("holds", "green") if check.holds else ("does not hold", "red")
         console.print(Text.assemble(f"{check.claim}: ", (word, colour), f" ({check.detail})"))
