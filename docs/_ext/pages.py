@@ -264,7 +264,8 @@ def _read(app: Any, page: str, source: list[str]) -> None:
 
 
 def _example(app: Any, what: str, name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
-    if what in ("class", "function"):
+    # Tables of names ask for docstrings, too: pictures are for the page of the object.
+    if what in ("class", "function") and app.env.docname.startswith("generated/"):
         lines[:] = examples_with_pictures(lines, name, Path(app.srcdir))
 
 

@@ -11,6 +11,9 @@ from types import ModuleType
 
 import pytest
 
+import mixfold
+from mixfold.catalogue import ENTRIES
+
 ROOT = Path(__file__).resolve().parents[2]
 MADE = {"_build", "_ext", "_static", "_templates", "gallery", "generated"}
 PAGES = [
@@ -196,6 +199,12 @@ def test_examples_of_docstrings_have_their_pictures(tmp_path: Path) -> None:
     assert made.index("'x'") < image < made.index("More.")
     assert [line for line in made if line in lines and line] == [line for line in lines if line]
     assert pages.examples_with_pictures(lines[:2], "mixfold.other", tmp_path) == lines[:2]
+
+
+@pytest.mark.parametrize("name", [entry.estimator for entry in ENTRIES.values()])
+def test_the_page_of_an_estimator_shows_a_picture(name: str) -> None:
+    examples = (getattr(mixfold, name).__doc__ or "").partition("Examples\n")[2]
+    assert re.search(r">>> .*\b(plot_\w+|plt\.\w+)\(", examples), f"{name} draws nothing"
 
 
 # ------------------------------------------------ files that a page writes
