@@ -107,7 +107,17 @@ def test_a_row_without_a_place_is_left_out_where_it_has_none() -> None:
     assert len(ax.collections[0].get_offsets()) == 150
     ax = plot_ellipses(MODEL, holed, columns=(0, 2), ax=Figure().subplots())
     assert len(ax.collections[0].get_offsets()) == 120
+
+
+def test_axes_of_ellipses_are_named_unless_the_names_are_numbers_on_given_axes() -> None:
+    ax = plot_ellipses(MODEL, columns=(0, 2))
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("column 0", "column 2")
+    plt.close(ax.figure)
+    ax = plot_ellipses(MODEL, columns=(0, 2), ax=Figure().subplots())
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("", "")
+    model = GaussianMixture(1).fit(IRIS.data)
+    ax = plot_ellipses(model, columns=(0, 2), ax=Figure().subplots())
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("sepal length (cm)", "petal length (cm)")
 
 
 def test_ellipses_of_components_with_factors_are_their_marginals() -> None:

@@ -147,6 +147,7 @@ def plot_ellipses(
     (2, 400)
     """
     plane_covariances(model, columns)  # before anything is drawn
+    named = ax is None or hasattr(model, "feature_names_in_")  # numbers are clutter elsewhere
     ax = given_or_new(ax)
     pair = [column_index(model, column) for column in columns]
     if X is not None:
@@ -156,7 +157,8 @@ def plot_ellipses(
         seen = np.flatnonzero(np.isfinite(plane).all(axis=1))
         scatter(ax, plane[seen], groups.at(seen), list(shades), max_points, random_state)
     draw_ellipses(ax, model, columns, radius=radius, colors=colors)
-    names = column_names(model)
-    ax.set_xlabel(ax.get_xlabel() or names[pair[0]])
-    ax.set_ylabel(ax.get_ylabel() or names[pair[1]])
+    if named:
+        names = column_names(model)
+        ax.set_xlabel(ax.get_xlabel() or names[pair[0]])
+        ax.set_ylabel(ax.get_ylabel() or names[pair[1]])
     return ax

@@ -88,8 +88,9 @@ def plot_profiles(
     ax.set_xticks(range(len(chosen)), [names[j] for j in chosen], fontsize=8, **tilt)
     ax.set_ylabel("standard deviations from the mean")
     ax.margins(x=0.03)
+    across = ax.get_window_extent().width / ax.figure.dpi  # inches
     above: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
-    ax.legend(handles=lines, frameon=False, fontsize=8, ncols=min(len(lines), 4), **above)
+    ax.legend(handles=lines, frameon=False, fontsize=8, ncols=_entries_in(across, lines), **above)
     return ax
 
 
@@ -179,6 +180,12 @@ def plot_pairs(
         panel.tick_params(labelsize=7)
     legend(panels[0, -1], groups, shades, [])
     return panels
+
+
+def _entries_in(inches: float, lines: Sequence[Any]) -> int:
+    """Entries of a legend side by side, of which each takes its name and 0.5 inches."""
+    longest = max(len(str(line.get_label())) for line in lines)
+    return max(1, min(len(lines), int(inches / (0.5 + 0.065 * longest))))
 
 
 def _group_means(rows: Array, groups: Groups) -> tuple[Array, Array]:

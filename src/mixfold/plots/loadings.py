@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _NUMBERS = 240  # cells of a map of loadings in which numbers can be read
+_LINE, _CHARACTER = 10.0, 4.6  # height of a name and width of a character of it, in points
 _REACH = 0.85  # of the longest arrow, in units of the farthest point
 
 
@@ -308,13 +309,26 @@ def _write_numbers(ax: Axes, table: Array, end: float) -> None:
 
 
 def _name_arrows(ax: Axes, arrows: Array, names: list[str]) -> None:
-    """Names beyond the ends of arrows, on the side to which each points."""
-    for (x, y), name in zip(arrows, names, strict=True):
+    """Names beyond the ends of arrows, on the side to which each points, none over another."""
+    ax.update_datalim(1.1 * arrows)
+    ax.autoscale_view()
+    box = ax.get_window_extent()
+    width, height = (72 / ax.figure.dpi * size for size in (box.width, box.height))  # points
+    low, high = ax.get_ylim()
+    places = 1.04 * arrows
+    for side in (places[:, 0] >= 0, places[:, 0] < 0):
+        above = -np.inf
+        for i in np.flatnonzero(side)[np.argsort(places[side, 1], kind="stable")]:
+            places[i, 1] = above = max(places[i, 1], above + _LINE * (high - low) / height)
+    for (x, y), name in zip(places, names, strict=True):
         ax.text(
-            1.04 * x, 1.04 * y, name, fontsize=8, color="0.1",
-            ha="left" if x >= 0 else "right", va="bottom" if y >= 0 else "top",
+            x, y, name, fontsize=8, color="0.1", ha="left" if x >= 0 else "right", va="center",
             bbox={"facecolor": "w", "alpha": 0.6, "edgecolor": "none", "pad": 0.5},
         )  # fmt: skip
-    ax.update_datalim(1.1 * arrows)
-    ax.margins(0.12)  # room for names
-    ax.autoscale_view()
+    left, right = ax.get_xlim()
+    for _ in range(3):  # a wider view makes names longer in its units
+        lengths = [_CHARACTER * len(name) * (right - left) / width for name in names]
+        ends = places[:, 0] + np.where(places[:, 0] >= 0, lengths, np.negative(lengths))
+        left, right = min([left, *ends]), max([right, *ends])
+    ax.set_xlim(left, right)
+    ax.set_ylim(low, max(high, places[:, 1].max(initial=low)))

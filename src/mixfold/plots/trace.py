@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 def draw_objective(ax: Axes, model: Any, **line: Any) -> Any:
     """Draw the objective per row on ``ax``; gives the line."""
+    from matplotlib.ticker import MaxNLocator
+
     bounds = np.asarray(model.lower_bounds_, dtype=float)
     if bounds.size == 0:
         raise ValueError("The model has no trace: lower_bounds_ is empty. Fit it first.")
@@ -26,6 +28,7 @@ def draw_objective(ax: Axes, model: Any, **line: Any) -> Any:
         ax.legend(frameon=False)
     ax.set_xlabel("iteration" if model.converged_ else "iteration (not converged)")
     ax.set_ylabel("objective per row")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     return drawn
 
 
@@ -55,7 +58,7 @@ def plot_objective(model: Any, *, ax: Axes | None = None, **line: Any) -> Axes:
     >>> from mixfold import GaussianMixture
     >>> from mixfold.plots import plot_objective
     >>> rows = np.random.default_rng(0).normal(size=(300, 2)) + np.repeat([[0], [3], [5]], 100, 0)
-    >>> model = GaussianMixture(3, random_state=0).fit(rows)
+    >>> model = GaussianMixture(3, init_params="random", random_state=0).fit(rows)
     >>> ax = plot_objective(model)
     >>> len(ax.lines[0].get_xdata()) == len(model.lower_bounds_)
     True
