@@ -227,16 +227,15 @@ def examples_with_pictures(lines: list[str], name: str, root: Path) -> list[str]
     plt.close("all")
     count = 0
     with folder_for(name), redirect_stdout(io.StringIO()):
-        for example in found:
+        for i, example in enumerate(found):
             if example.options.get(doctest.OPTIONFLAGS_BY_NAME["SKIP"]):
                 continue
             exec(compile(example.source, f"<example of {name}>", "exec"), names)
-            for picture, words in _figures(True):
+            end = _end_of_paragraph(lines, example.lineno)
+            last = example is found[-1] or _end_of_paragraph(lines, found[i + 1].lineno) > end
+            for picture, words in _figures(True) if last else ():  # drawn by several lines
                 count += 1
                 place, width = _write(picture, f"{name}-{count}", root)
-                end = example.lineno
-                while end < len(lines) and lines[end].strip():
-                    end += 1
                 image = ["", f".. image:: {place}", f"   :alt: {words}", f"   :width: {width}px"]
                 after.setdefault(end, []).extend([*image, "   :class: made", ""])
     made: list[str] = []
@@ -244,6 +243,11 @@ def examples_with_pictures(lines: list[str], name: str, root: Path) -> list[str]
         made += after.get(i, [])
         made.append(line)
     return made
+
+
+def _end_of_paragraph(lines: list[str], at: int) -> int:
+    """The first empty line from a line on."""
+    return next((i for i in range(at, len(lines)) if not lines[i].strip()), len(lines))
 
 
 def _write(picture: bytes, name: str, root: Path) -> tuple[str, int]:

@@ -188,7 +188,8 @@ def test_examples_of_docstrings_have_their_pictures(tmp_path: Path) -> None:
         "A thing.",
         "",
         ">>> import matplotlib.pyplot as plt",
-        ">>> plt.figure().supxlabel('x').get_text()",
+        ">>> figure = plt.figure()",
+        ">>> figure.supxlabel('x').get_text()",
         "'x'",
         "",
         "More.",
@@ -196,6 +197,7 @@ def test_examples_of_docstrings_have_their_pictures(tmp_path: Path) -> None:
     made = pages.examples_with_pictures(lines, "mixfold.thing", tmp_path)
     assert (tmp_path / "generated" / "pictures" / "mixfold.thing-1.png").exists()
     image = made.index(".. image:: /generated/pictures/mixfold.thing-1.png")
+    assert len(list((tmp_path / "generated" / "pictures").iterdir())) == 1
     assert made.index("'x'") < image < made.index("More.")
     assert [line for line in made if line in lines and line] == [line for line in lines if line]
     assert pages.examples_with_pictures(lines[:2], "mixfold.other", tmp_path) == lines[:2]

@@ -11,7 +11,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from sklearn.datasets import load_iris
 
-from mixfold import GaussianMixture, KMeans, MixtureOfPPCA
+from mixfold import GaussianMixture, KMeans, Mixture, MixtureOfPPCA
 from mixfold.plots import plot_ellipses, plot_pairs, plot_profiles
 
 from .test_latents import coloured, legend, rows
@@ -130,6 +130,14 @@ def test_ellipses_of_components_with_factors_are_their_marginals() -> None:
         circle = np.column_stack([np.cos(angles), np.sin(angles)])
         gap = patch.get_patch_transform().transform(circle) - model.means_[k, [3, 1]]
         np.testing.assert_allclose(np.einsum("ni,ij,nj->n", gap, np.linalg.inv(S), gap), 1.0)
+
+
+def test_components_of_a_bayesian_mixture_without_rows_have_no_ellipse() -> None:
+    model = Mixture("full", 8, inference="vb", random_state=0).fit(X)
+    assert model.effective_components_ < 8
+    ax = plot_ellipses(model, X, columns=(2, 3), ax=Figure().subplots())
+    centres = [patch.get_center() for patch in ax.patches]
+    np.testing.assert_allclose(centres, model.means_[model.active_][:, [2, 3]])
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,15 @@ _PLANES: dict[str, Callable[[Array, list[int], int], Array]] = {
 
 def has_ellipses(model: Any) -> bool:
     """Whether the components are Gaussians of all columns, each with a mean and a covariance."""
-    if getattr(model, "covariance_type", None) in _PLANES:
+    if _kind(model) in _PLANES:
         return hasattr(model, "weights_") and hasattr(model, "covariances_")
     return hasattr(model, "means_") and np.ndim(getattr(model, "loadings_", [[]])[0]) == 2
+
+
+def _kind(model: Any) -> Any:
+    """The name of the shape of the covariances; that of another family is none of them."""
+    kind = getattr(model, "covariance_type", getattr(model, "family", None))
+    return kind if isinstance(kind, str) else None
 
 
 def plane_covariances(model: Any, columns: Sequence[int | str]) -> Array:
@@ -40,7 +46,7 @@ def plane_covariances(model: Any, columns: Sequence[int | str]) -> Array:
     A marginal of a Gaussian is read off its parameters, so this holds for any covariance type and
     for components with factors.
     """
-    kind = getattr(model, "covariance_type", None)
+    kind = _kind(model)
     if not has_ellipses(model):
         raise ValueError(
             f"covariance_type must be one of {', '.join(_PLANES)}; got {kind!r}. "
@@ -70,12 +76,15 @@ def draw_ellipses(
     radius: float = 2.0,
     colors: Sequence[Any] | None = None,
 ) -> list[Any]:
-    """Draw the ellipses on ``ax``; gives them in the order of the components."""
+    """Draw the ellipses on ``ax``; gives them in the order of the components that have rows."""
     from matplotlib.patches import Ellipse
 
     pair = [column_index(model, column) for column in columns]
+    used = getattr(model, "active_", np.ones(len(model.means_), dtype=bool))
     patches = []
     for k, covariance in enumerate(plane_covariances(model, columns)):
+        if not used[k]:  # without rows: it is where its prior puts it
+            continue
         variances, axes = np.linalg.eigh(covariance)
         small, large = 2 * radius * np.sqrt(variances.clip(min=0))
         color = f"C{k % 10}" if colors is None else colors[k]
@@ -109,8 +118,8 @@ def plot_ellipses(
 
     Parameters
     ----------
-    model : GaussianMixture, MixtureOfPPCA or MixtureOfFactorAnalyzers
-        A fitted mixture.
+    model : GaussianMixture, BayesianGaussianMixture, MixtureOfPPCA or another mixture of Gaussians
+        A fitted one.
     X : array-like of shape (n, n_features), optional
         Rows to draw, in the colour of their most probable component. A row that lacks one of the
         two entries has no place and is left out.
@@ -131,8 +140,8 @@ def plot_ellipses(
     Returns
     -------
     matplotlib.axes.Axes
-        Its ``patches`` are the ellipses in the order of the components; heavier components have
-        bolder outlines.
+        Its ``patches`` are the ellipses in the order of the components, of a Bayesian mixture of
+        those that have rows; heavier components have bolder outlines.
 
     Examples
     --------
