@@ -18,7 +18,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,7 +84,7 @@ def run(
             continue
         out = io.StringIO()
         before = {path: path.stat().st_mtime_ns for path in Path().glob("*.png")}
-        with redirect_stdout(out):
+        with redirect_stdout(out), redirect_stderr(io.StringIO()):  # of progress
             if block.language == "python":
                 # Empty lines in front, so that an error names the line of the document.
                 exec(compile("\n" * block.line + block.text, name, "exec"), names)
@@ -261,16 +261,30 @@ def _write(picture: bytes, name: str, root: Path) -> tuple[str, int]:
     return f"/{_FOLDER}/{file.name}", round(width * 96 / _DPI)
 
 
+def _shown(app: Any, made: Callable[[], Any], place: str, otherwise: Any) -> Any:
+    """What is made; if code fails, a warning, so that the site says so of all pages at once."""
+    from sphinx.util import logging
+
+    try:
+        return made()
+    except Exception as error:
+        words = f"the code shown in {place} fails: {type(error).__name__}: {error}"
+        logging.getLogger(__name__).warning(words, location=app.env.docname)
+        return otherwise
+
+
 def _read(app: Any, page: str, source: list[str]) -> None:
-    path = Path(app.env.doc2path(page))
+    path, root = Path(app.env.doc2path(page)), Path(app.srcdir)
     if path.suffix == ".md" and not page.startswith("developer/"):
-        source[0] = with_pictures(source[0], page, path, Path(app.srcdir))
+        text = source[0]
+        source[0] = _shown(app, lambda: with_pictures(text, page, path, root), page, text)
 
 
 def _example(app: Any, what: str, name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
     # Tables of names ask for docstrings, too: pictures are for the page of the object.
     if what in ("class", "function") and app.env.docname.startswith("generated/"):
-        lines[:] = examples_with_pictures(lines, name, Path(app.srcdir))
+        root = Path(app.srcdir)
+        lines[:] = _shown(app, lambda: examples_with_pictures(lines, name, root), name, lines)
 
 
 def setup(app: Any) -> dict[str, bool]:
