@@ -28,6 +28,7 @@ def moved_pictures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[st
 
 
 _THUMBNAIL = (400, 280)  # pixels, as sphinx-gallery makes them
+_LINES, _WORDS = 13, 50  # of a thumbnail of text, and characters of a line
 _WIDEST, _HIGHEST = 1.9, 1.1  # ratios of width to height beyond which a picture is cut
 
 
@@ -45,6 +46,20 @@ def cut_thumbnail(picture: Any) -> Any:
     return made
 
 
+def write_thumbnail(page: str, thumbnail: Path) -> None:
+    """The first lines that an example prints, as its page has them, for one without pictures."""
+    from matplotlib.figure import Figure
+
+    found = re.search(r"sphx-glr-script-out\n.*?\.\. code-block:: none\n(.*?)\n\n\n", page, re.S)
+    if not found:
+        return
+    lines = [line[4:] for line in found[1].strip("\n").splitlines()][:_LINES]
+    figure = Figure(figsize=[size / 100 for size in _THUMBNAIL], dpi=100)
+    text = "\n".join(line if len(line) <= _WORDS else line[: _WORDS - 1] + "…" for line in lines)
+    figure.text(0.03, 0.95, text, family="monospace", fontsize=8.5, va="top", linespacing=1.35)
+    figure.savefig(thumbnail)
+
+
 def _thumbnails(app: Any) -> None:
     """Cut the thumbnails of the gallery anew; a comment in an example may name the picture."""
     from PIL import Image
@@ -53,9 +68,12 @@ def _thumbnails(app: Any) -> None:
     for script in sorted((Path(app.srcdir).parent / "examples").glob("*.py")):
         asked = re.search(r"sphinx_gallery_thumbnail_number = (\d+)", script.read_text("utf-8"))
         picture = images / f"sphx_glr_{script.stem}_{int(asked[1]) if asked else 1:03d}.png"
+        thumbnail = images / "thumb" / f"sphx_glr_{script.stem}_thumb.png"
+        page = images.parent / f"{script.stem}.rst"
         if picture.exists():
-            thumbnail = images / "thumb" / f"sphx_glr_{script.stem}_thumb.png"
             cut_thumbnail(Image.open(picture)).save(thumbnail)
+        elif page.exists():
+            write_thumbnail(page.read_text("utf-8"), thumbnail)
 
 
 def _commands(app: Any, doctree: nodes.document) -> None:

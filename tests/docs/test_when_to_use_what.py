@@ -51,6 +51,6 @@ def test_cells_are_what_the_class_says(row: list[str]) -> None:
         assert known or outputs
     if known:
         assert labels == "some"
-    assert ("streams" in rows) == hasattr(cls, "partial_fit") or "inference=" in take
+    assert ("streams" in rows) == hasattr(cls, "partial_fit") or "gibbs" in take
     if words == "yes" and "Search" not in take:
         assert tags.input_tags.sparse
