@@ -109,8 +109,8 @@ class SquashedNormal:
     Draws of it, beside those of the normal law that it comes from:
 
     >>> import matplotlib.pyplot as plt
-    >>> rng = np.random.default_rng(0)
-    >>> normal = plt.scatter(*rng.multivariate_normal(np.zeros(2), [[1, 0.5], [0.5, 2]], 500).T, s=6)
+    >>> rng, spread = np.random.default_rng(0), [[1.0, 0.5], [0.5, 2.0]]
+    >>> normal = plt.scatter(*rng.multivariate_normal([0.0, 0.0], spread, 500).T, s=6)
     >>> squashed = plt.scatter(*law.rvs(500, random_state=0).T, s=6)
 
     Half of a normal law, its far end:
