@@ -136,6 +136,9 @@ def test_formulas_are_spaced() -> None:
     formulas = _ours("formulas", needs="sphinx")
     assert "mspace" in formulas.mathml(r"\ln p", block=False)
     assert "mspace" not in formulas.mathml(r"\ln(p)", block=False)
+    for before in (r"p", r"w_n", r"\mathbb{E}", r"\frac{1}{2}"):
+        assert formulas.mathml(before + r" \ln N", block=False).count("mspace width") == 2, before
+    assert formulas.mathml(r"= \ln N", block=False).count("mspace width") == 1
     assert formulas.mathml(r"\lVert x \rVert", block=False).count('stretchy="false"') == 2
 
 
