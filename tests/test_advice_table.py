@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.decomposition import FastICA
@@ -28,7 +29,7 @@ from sklearn.mixture import GaussianMixture as TheirMixture
 from sklearn.model_selection import GridSearchCV
 
 import mixfold as m
-from mixfold import distributions, metrics, processes
+from mixfold import distributions, metrics, plots, processes
 from mixfold.cli import main
 from mixfold.engine.random import RowKeys, seed_from
 from mixfold.engine.sources import open_source
@@ -743,7 +744,23 @@ def records() -> Any:
     return np.array([tuple(v) for v in X], dtype=[("a", float), ("b", float), ("c", float)])
 
 
-ROWS = [*FACTORS, *KERNELS, *MIXTURES, *SEARCH, *NETWORKS, *OUTPUTS, *DATA, *NUMBERS]
+def drawn(name: str, *args: Any, **options: Any) -> Call:
+    """A call of a plot on axes without a window, where an argument is named ax."""
+    ax = Figure().subplots()
+    place = {key: ax if value == "ax" else [ax] for key, value in options.items()}
+    return lambda: getattr(plots, name)(*(ax if a is AX else a for a in args), **place)
+
+
+AX = object()
+CURVE, TRACE = {"full": {1: 3.0, 2: 2.0}}, {"alpha": np.eye(3)}
+PLOTS = [
+    row("takes the axes last, by name, and returns them: write {}({}, ..., ax=ax)",
+        drawn("plot_criterion", AX, CURVE), drawn("plot_criterion", CURVE, ax="ax")),
+    row("has ax in place of axes, as all plots: write {}(..., ax=axes)",
+        drawn("plot_chains", TRACE, axes="axes"), drawn("plot_chains", TRACE, ax="axes")),
+]  # fmt: skip
+
+ROWS = [*FACTORS, *KERNELS, *MIXTURES, *SEARCH, *NETWORKS, *OUTPUTS, *DATA, *NUMBERS, *PLOTS]
 
 
 def told_by(call: Call) -> str:

@@ -155,6 +155,8 @@ class FactorAnalysis(FactorModel):
     array([0.3, 0.3, 0.2, 0.2, 0.3, 0.3])
     >>> FactorAnalysis("ard").fit(X).n_components_
     2
+    >>> from mixfold.plots import plot_loadings
+    >>> ax = plot_loadings(analysis)
     """
 
     _methods: ClassVar[tuple[str, ...]] = ("posterior", "least-squares", "weighted")

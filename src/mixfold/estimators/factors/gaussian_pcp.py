@@ -219,6 +219,8 @@ class GaussianPCP(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     (3, 0.5)
     >>> pcp.transform(X).shape, pcp.predict_proba(X[:5]).shape
     ((300, 2), (5, 6))
+    >>> from mixfold.plots import plot_latents
+    >>> ax = plot_latents(pcp, X)
     """
 
     _constraints: ClassVar[rule.Constraints] = {

@@ -130,6 +130,8 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstimator):
     True
     >>> ica.sample(5).shape, ica.score_samples(X).shape
     ((5, 2), (2000,))
+    >>> from mixfold.plots import plot_biplot
+    >>> ax = plot_biplot(ica, X)
     """
 
     _constraints: ClassVar[rule.Constraints] = {

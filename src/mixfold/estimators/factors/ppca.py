@@ -157,6 +157,8 @@ class PPCA(FactorModel):
 
     >>> one = ppca.inverse_transform([[1.0, -1.0]])
     >>> denoised = ppca.reconstruct(X)
+    >>> from mixfold.plots import plot_biplot
+    >>> ax = plot_biplot(ppca, X)
     """
 
     _unit_axes: ClassVar[bool] = True

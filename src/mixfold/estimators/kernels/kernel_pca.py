@@ -234,6 +234,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
     >>> Z = model.fit_transform(X)
     >>> bool(Z[:300, 0].min() > Z[300:, 0].max())
     True
+    >>> from mixfold.plots import plot_latents
+    >>> ax = plot_latents(model, X, np.repeat(["inner ring", "outer ring"], 300))
 
     New rows, how unusual they are, and the same in batches:
 

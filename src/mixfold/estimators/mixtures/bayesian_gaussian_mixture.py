@@ -174,6 +174,8 @@ class BayesianGaussianMixture(BayesEstimator):
     >>> mixture = BayesianGaussianMixture(6, max_iter=500, tol=1e-6, random_state=0).fit(X)
     >>> mixture.effective_components_
     2
+    >>> from mixfold.plots import plot_ellipses
+    >>> ax = plot_ellipses(mixture, X)
     """
 
     _constraints: ClassVar[rule.Constraints] = {

@@ -642,6 +642,8 @@ class Mixture(GeneralMixture):
     >>> mixture.rates_[:2].round(0)
     array([[ 3.,  3.],
            [15., 15.]])
+    >>> from mixfold.plots import plot_pairs
+    >>> panels = plot_pairs(mixture, counts)
     """
 
     def __init__(

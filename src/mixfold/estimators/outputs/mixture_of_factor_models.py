@@ -208,6 +208,8 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
     True
     >>> sorted(model.risks(X))
     ['classification', 'classification_latent', 'clustering', 'reduction']
+    >>> from mixfold.plots import plot_discriminant
+    >>> ax = plot_discriminant(model, X, y)
     """
 
     _constraints: ClassVar[rule.Constraints] = {

@@ -202,6 +202,8 @@ default='bic'
     {'n_components': 3, 'covariance_type': 'spherical'}
     >>> search.predict(X).shape
     (300,)
+    >>> from mixfold.plots import plot_search
+    >>> ax = plot_search(search)
     """
 
     _constraints: ClassVar[rule.Constraints] = {

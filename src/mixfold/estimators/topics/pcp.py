@@ -174,6 +174,8 @@ class PCP(ClusterMixin, TopicEstimator):
     2
     >>> len(set(model.labels_[:50])), len(set(model.labels_))
     (1, 2)
+    >>> from mixfold.plots import plot_cluster_topics
+    >>> ax = plot_cluster_topics(model)
     """
 
     _streams_go_on: ClassVar[bool] = True
