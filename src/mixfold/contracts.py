@@ -61,6 +61,9 @@ def constant(**kwargs: Any) -> Any:
 
 # ------------------------------------------------------------------ data
 
+# Rows of a block from which on kernels are worth loading: the least of a table that makes several
+SMALL_BLOCK = 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -78,6 +81,9 @@ class Block:
         None means that every row has weight one.
     complete : bool
         True when X is known to hold no NaN.
+    known : dict
+        What was computed of these rows and is asked for in every pass; a source gives the block of
+        a small table again and again. Never more than the rows and settings say.
     """
 
     X: Any
@@ -85,6 +91,7 @@ class Block:
     y: Array | None = None
     weight: Array | None = None
     complete: bool = True
+    known: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def n_rows(self) -> int:
@@ -93,6 +100,12 @@ class Block:
     @property
     def rows(self) -> slice:
         return slice(self.start, self.start + self.n_rows)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether numpy visits the rows about as fast as a kernel would, which has to be loaded or
+        compiled first. The rows of the block decide, so that it is the same everywhere."""
+        return self.n_rows < SMALL_BLOCK
 
     def weights(self) -> Array:
         """The weights as an array, ones where none were given."""

@@ -1,7 +1,8 @@
-"""``exp`` for arguments <= 0 in a form that compilers vectorise.
+"""``exp_nonpositive`` as kernels are to compile it: in a form that is vectorised.
 
 libm's ``exp`` is a call per number; a softmax over a block of log densities is then bound by it.
-Cody-Waite reduction and a Taylor polynomial give about one unit in the last place.
+Cody-Waite reduction and a Taylor polynomial give about one unit in the last place. Imported with
+numba, by ``mixfold.math.compiled``.
 """
 
 # mypy: disable-error-code="no-untyped-def,untyped-decorator,no-untyped-call"
@@ -15,11 +16,13 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
+from mixfold.math.exponential import LOWEST, exp_nonpositive
+
 _LOG2_E = 1.4426950408889634
 # ln 2 in two pieces: the first has trailing zero bits, so n * high is exact
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 _ROUND = 6755399441055744.0  # 1.5 * 2**52: adding it rounds to an integer held in the low bits
-_LOWEST = -708.0
+_LOWEST = LOWEST
 
 _LN2_HIGH_32, _LN2_LOW_32 = np.float32(0.693359375), np.float32(-2.12194440e-4)
 _ROUND_32 = np.float32(12582912.0)  # 1.5 * 2**23
@@ -42,11 +45,6 @@ _bits = _bitcast(types.float64, types.int64, ir.IntType(64))
 _double = _bitcast(types.int64, types.float64, ir.DoubleType())
 _bits_32 = _bitcast(types.float32, types.int32, ir.IntType(32))
 _single = _bitcast(types.int32, types.float32, ir.FloatType())
-
-
-def exp_nonpositive(value: float) -> float:
-    """exp(value) for value <= 0; exactly 0 from -708 (float32: -87) down: no denormals."""
-    return float(np.exp(value)) if value > _LOWEST else 0.0
 
 
 @overload(exp_nonpositive, inline="always")
