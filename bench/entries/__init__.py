@@ -17,6 +17,7 @@ LEFT_OUT = {
     "DegenerateWarning": "a warning",
     "GTM": "is not measured yet: none of the peers has it",
     "KSubspaces": "is not measured yet: none of the peers has it",
+    "freeze": "a fitted model for services: python -m bench small",
     "gap_statistic": "as many fits of KMeans as it is asked for",
     "bootstrap_lrt": "a test: as many fits of GaussianMixture as it is asked for",
     "load": "reads a model file",

@@ -11,7 +11,7 @@ import numpy as np
 
 from mixfold.contracts import Array, Block, Metric
 from mixfold.math.frame import Frame, bulk_of, frame_of, widen_constant_columns
-from mixfold.math.lifted import Sums
+from mixfold.math.lifted import FeatureMap, Sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +244,10 @@ class ComponentFamily(ABC):
     @abstractmethod
     def log_density(self, block: Block, reading: Any) -> Array:
         """Log densities (n, K) of a block by the fastest route that is exact for it."""
+
+    def lift_complete_rows(self, reading: Any) -> tuple[FeatureMap, Array] | None:
+        """Features of a complete row and log densities as rows over them, where that is exact."""
+        return None
 
     def trust(self, reading: Any, dtype: Any) -> Trust:
         """How far from all components the scores of rows of this type can be relied on."""

@@ -204,8 +204,13 @@ class DenseGaussian(GaussianFamily):
     matrix: ClassVar[bool] = True
 
     def mode(self, params: GaussianParams) -> DenseReading:
-        known = self.factors(params)
-        return read_dense(params.frame, params.means, self.dense(params), known)
+        """Made once for a point: estimators are asked for it again and again."""
+        if "reading" not in params.known:
+            known = self.factors(params)
+            reading = read_dense(params.frame, params.means, self.dense(params), known)
+            params.known["reading"] = reading
+        found: DenseReading = params.known["reading"]
+        return found
 
     def factors(self, params: GaussianParams) -> tuple[Array, Array]:
         """``factorise`` of the covariances, (K, D, D) or one for all; made once for a point."""

@@ -16,7 +16,7 @@ from mixfold.families.dense import (
 )
 from mixfold.families.gaussian import GaussianParams, Moments, flat, share, tile_width
 from mixfold.math.frame import Frame
-from mixfold.math.lifted import Sums, lifted_pass, product_features
+from mixfold.math.lifted import FeatureMap, Sums, lifted_pass, product_features
 from mixfold.math.symmetric import (
     from_log_cholesky,
     log_cholesky,
@@ -111,6 +111,11 @@ class FullGaussian(DenseGaussian):
             np.zeros_like(reading.means),
         )
         return moments, sums
+
+    def lift_complete_rows(self, reading: DenseReading) -> tuple[FeatureMap, Array] | None:
+        if reading.theta is None:
+            return None
+        return product_features(reading.means.shape[1]), reading.theta
 
     def about_frame(self, moments: Moments) -> Moments:
         zero = np.zeros_like(moments.origin)
