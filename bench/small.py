@@ -86,7 +86,7 @@ def _process(name: str, options: Options, pairs: int) -> dict[str, Any]:
     """CPU seconds of both commands, in turn; a first pair, which may compile, is not counted."""
     options.say(f"small: {name}")
     ours, code, theirs, aim, cached = PROCESSES[name]
-    times = []
+    times: list[list[float]] = []
     with tempfile.TemporaryDirectory() as folder:
         for pair in range(pairs + 1 if cached else min(pairs, 3)):
             cache = Path(folder) / ("kept" if cached else str(pair))

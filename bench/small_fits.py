@@ -16,7 +16,7 @@ from bench.entries.networks import SIGNS
 Call = Callable[[], Any]
 # CPU seconds of one sample at the least (shorter calls are repeated), and of all of one case at
 # the most, after FEWEST pairs
-SAMPLE, ENOUGH, FEWEST = 0.02, 12.0, 5
+SAMPLE, ENOUGH, FEWEST = 0.02, 4.0, 5
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import reduce
 from typing import Any, ClassVar, Self
@@ -268,6 +269,22 @@ class ComponentFamily(ABC):
         """Both at once over a whole block by the fast kernel; None if the block is not for it.
 
         Rows that the kernel is not to be trusted with are named in ``Sums.left_out``."""
+
+    def stack(self, params: Sequence[Any]) -> Any:
+        """The components of several mixtures in one frame, one after the other; None if a pass
+        over all of them at once is not offered."""
+        return None
+
+    def unstack(self, params: Any, moments: Any, n_groups: int) -> list[tuple[Any, Any]]:
+        """Parameters and moments of all components as those of each mixture."""
+        raise TypeError(f"{self.name} components are not stacked")
+
+    def grouped_pass(
+        self, block: Block, reading: Any, log_weights: Array
+    ) -> tuple[Any, list[Sums]] | None:
+        """``fused_pass`` of several mixtures at once, with ``log_weights`` (C, K): the moments of
+        all components, sums of each mixture; None if the block is not for it."""
+        return None
 
     @abstractmethod
     def about_frame(self, moments: Any) -> Any:

@@ -32,7 +32,7 @@ from mixfold.math.tiles import (
     sum_tile,
 )
 
-_NO_ROWS = np.empty(0, np.int64)
+_NO_ROWS, _NO_MOMENTS = np.empty(0, np.int64), np.empty((0, 0))
 # numbers of the features of a block that are kept from pass to pass, and made at once
 _KEPT = 2**17
 
@@ -235,3 +235,34 @@ def share_rows(L: Array, block: Block, trusted: float) -> tuple[Array, Sums]:
     entropy = float(weight @ (log_total - spread / total))
     R *= weight / total
     return R, Sums(R, log_likelihood, entropy, float(weight.sum()), left_out)
+
+
+def lifted_groups(
+    block: Block, frame: Frame, features: FeatureMap, theta: Array, n_groups: int, trusted: float
+) -> tuple[Array, list[Sums]] | None:
+    """``lifted_pass`` of several mixtures at once, whose components follow each other in ``theta``.
+
+    The moments (C K, P) of all components, and the sums of each mixture without moments. None for
+    a block that is not small, has labels, or rows that are not to be trusted in one of them.
+    """
+    if not has_few_features(block, theta) or block.y is not None:
+        return None
+    T = _features(block, frame, features)
+    L = (theta @ T).reshape(n_groups, -1, block.n_rows)
+    top = L.max(axis=1)
+    if not (top > trusted).all():
+        return None
+    L -= top[:, None]
+    R = np.exp(L)
+    total = R.sum(axis=1)
+    spread = (R * np.maximum(L, FAR, out=L)).sum(axis=1)
+    log_total, weight = np.log(total), block.weights()
+    log_likelihood = (top + log_total) @ weight
+    entropy = (log_total - spread / total) @ weight
+    R *= (weight / total)[:, None]
+    moments = R.reshape(-1, block.n_rows) @ T.T
+    whole = float(weight.sum())
+    return moments, [
+        Sums(_NO_MOMENTS, float(a), float(b), whole)
+        for a, b in zip(log_likelihood, entropy, strict=True)
+    ]
