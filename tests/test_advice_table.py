@@ -32,6 +32,8 @@ from mixfold.cli import main
 from mixfold.engine.random import RowKeys, seed_from
 from mixfold.engine.sources import open_source
 from mixfold.estimators.mixtures.family_choice import make_family
+from mixfold.families.exponential import Beta, GammaShape
+from mixfold.families.exponential.wishart import Wishart
 from mixfold.families.factor import TiedLoadings
 from mixfold.families.factor.bayes import BayesFactors
 from mixfold.math.expected_kernels import expected_kernel
@@ -48,6 +50,9 @@ COUNTS = RNG.poisson(3, (80, 3)).astype(float)
 WEIGHT = np.r_[2.0, np.ones(79)]
 FEW = np.r_[0, np.full(78, -1), 1]
 POSITIVE = np.abs(X) + 0.1
+INSIDE = POSITIVE / (1 + POSITIVE.max())
+_ROOTS = RNG.normal(size=(80, 2, 4))
+MATRICES = (_ROOTS @ _ROOTS.transpose(0, 2, 1))[:, *np.tril_indices(2)]
 Call = Callable[[], Any]
 
 
@@ -143,15 +148,32 @@ def learned(K: int = 2, n_factors: Any = None, *, rows: Any = X, **settings: Any
 
 WIDE = RNG.normal(size=(200, 26)) @ RNG.normal(size=(26, 30)) + 0.1 * RNG.normal(size=(200, 30))
 WIDE[0, 0] = np.nan
+CROWDED = RNG.normal(size=(300, 28)) @ RNG.normal(size=(28, 30)) + 0.01 * RNG.normal(size=(300, 30))
+CROWDED[0, 0] = np.nan
 FACTORS = [
     row("lower n_factors", fit("MixtureOfPPCA", 2, 4), fit("MixtureOfPPCA", 2, 2, random_state=0)),
     row("n_factors or give more rows", fit("MixtureOfPPCA", 1, 3, rows=X[:3]),
         fit("MixtureOfPPCA", 1, 1, rows=X[:3], noise_floor=1e-2),
         fit("MixtureOfPPCA", 1, 3, rows=X, random_state=0)),
+    row("give both or neither, got a={} and b={}",
+        lambda: Beta(a=2.0),
+        fit("Mixture", Beta(a=2.0, b=3.0), 2, rows=INSIDE, random_state=0),
+        fit("Mixture", Beta(), 2, rows=INSIDE, random_state=0)),
+    row("give both or neither, got shape={} and rate={}",
+        lambda: GammaShape(shape=2.0),
+        fit("Mixture", GammaShape(shape=2.0, rate=3.0), 2, rows=POSITIVE, random_state=0),
+        fit("Mixture", GammaShape(), 2, rows=POSITIVE, random_state=0)),
+    row("give both or neither, got degrees={} and mean={}",
+        lambda: Wishart(degrees=5.0),
+        fit("Mixture", Wishart(degrees=5.0, mean=np.eye(2)), 2, rows=MATRICES, random_state=0),
+        fit("Mixture", Wishart(), 2, rows=MATRICES, random_state=0)),
+    row("Make them by W[:, i, j] with i, j = np.tril_indices(d)",
+        fit("Mixture", "wishart", 2, rows=MATRICES[:, :2]),
+        fit("Mixture", "wishart", 2, rows=MATRICES, random_state=0)),
     row("is learned, which needs inference='vb'; got inference='em'. Give a number, or use",
         fit("MixtureOfPPCA", 2, None), fit("MixtureOfPPCA", 2, 1, random_state=0),
         fit("MixtureOfPPCA", 2, None, inference="vb", random_state=0)),
-    row("learns how many each uses; got (1, 2). Give one number, or None",
+    row("how many each uses; got {}. Give one number, or None",
         fit("MixtureOfPPCA", 2, [1, 2], inference="vb"),
         fit("MixtureOfPPCA", 2, 2, inference="vb", random_state=0),
         fit("MixtureOfPPCA", 2, None, inference="vb", random_state=0)),
@@ -199,6 +221,8 @@ FACTORS = [
         learned(n_factors=3), learned(n_factors=2), learned()),
     row("set n_factors to a number above ", learned(1, rows=WIDE), learned(1, 28, rows=WIDE)),
     row("and n_features = {}; lower n_components", fit("PPCA", 4), fit("PPCA", 3)),
+    row("give n_components as a number, or scale the columns",
+        fit("PPCA", "ard", rows=CROWDED), fit("PPCA", 28, rows=CROWDED)),
     row("use 'bic', a share of the ", fit("PPCA", "mle", rows=HOLED),
         fit("PPCA", "bic", rows=HOLED), fit("PPCA", 0.9, rows=HOLED), fit("PPCA", 2, rows=HOLED)),
     row("use solver='auto' or 'em'", fit("PPCA", 2, solver="covariance", rows=HOLED),

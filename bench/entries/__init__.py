@@ -18,7 +18,9 @@ LEFT_OUT = {
     "GTM": "is not measured yet: none of the peers has it",
     "KSubspaces": "is not measured yet: none of the peers has it",
     "freeze": "a fitted model for services: python -m bench small",
+    "LatentDensity": "two models that are measured by themselves, one after the other",
     "gap_statistic": "as many fits of KMeans as it is asked for",
+    "sample_codebook": "draws rows of a fitted codebook",
     "bootstrap_lrt": "a test: as many fits of GaussianMixture as it is asked for",
     "load": "reads a model file",
 }

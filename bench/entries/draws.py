@@ -35,6 +35,17 @@ def spread_out(d: int, n_factors: int) -> Draw:
     return lambda n: Data(spread(n, d, strengths, noise=1.0))
 
 
+def unmixed(d: int) -> Draw:
+    """Independent Laplace sources of a known mixing matrix, which is ``test``."""
+
+    def make(n: int) -> Data:
+        rng = np.random.default_rng(0)
+        mixing = rng.normal(size=(d, d)) + 2 * np.eye(d)
+        return Data(rng.laplace(size=(n, d)) @ mixing.T, test=mixing)
+
+    return make
+
+
 def factor_groups(d: int, k: int, n_factors: int) -> Draw:
     return lambda n: parted(groups(n + TEST, d, k, n_factors), n)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.entries import draws
-from bench.entries.judges import AXES, FACTOR_LIKELIHOOD, UNSEEN, kernel_residual
+from bench.entries.judges import AXES, CROSSTALK, FACTOR_LIKELIHOOD, UNSEEN, kernel_residual
 from bench.entries.mixtures import PLAIN, STEPS
 from bench.entries.record import Data, Entry
 
@@ -34,6 +34,11 @@ FACTORS = (
         "FactorAnalysis", f"D = 100, {SIZE} factors", "own defaults, to convergence",
         draws.spread_out(100, SIZE), FACTOR_LIKELIHOOD, SEEDED,
         "sklearn.decomposition:FactorAnalysis", SEEDED, (20_000, 40_000, 80_000),
+    ),
+    Entry(
+        "ICA", f"D = {SIZE}, Laplace sources", "own defaults, to convergence",
+        draws.unmixed(SIZE), CROSSTALK, {"random_state": 0}, "sklearn.decomposition:FastICA",
+        {"random_state": 0, "whiten": "unit-variance"}, (20_000, 40_000, 80_000),
     ),
     mixture_of("MixtureOfPPCA"),
     mixture_of("MixtureOfFactorAnalyzers"),

@@ -103,6 +103,16 @@ def _axes_error(model: Any, data: Data) -> float:
     return float(subspace_angles(np.asarray(model.components_, float).T, exact).max())
 
 
+def _crosstalk(model: Any, data: Data) -> float:
+    """Mean share of a found source that is not its own: Amari's index of unmixing times mixing."""
+    gains = np.abs(model.components_ @ data.test)
+    d = len(gains)
+    rows = (gains / gains.max(axis=1, keepdims=True)).sum(axis=1) - 1
+    columns = (gains / gains.max(axis=0)).sum(axis=0) - 1
+    return float((rows.sum() + columns.sum()) / (2 * d * (d - 1)))
+
+
+CROSSTALK = Judge("crosstalk of sources", _crosstalk, up=False)
 AXES = Judge("angle to the exact axes, rad", _axes_error, up=False)
 
 

@@ -8,6 +8,7 @@ import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,17 @@ def test_the_picture_has_a_panel_for_each_model_with_figures() -> None:
 
 
 # ------------------------------------------------ judges
+
+
+def test_crosstalk_is_nothing_where_sources_are_turned_and_scaled_only() -> None:
+    mixing = np.random.default_rng(0).normal(size=(3, 3))
+    found = np.diag([2.0, -1.0, 0.1])[[2, 0, 1]] @ np.linalg.inv(mixing)
+    same = SimpleNamespace(components_=found)
+    assert judges.CROSSTALK.of(same, Data(None, test=mixing)) == pytest.approx(0, abs=1e-12)
+    leaking = SimpleNamespace(
+        components_=(np.eye(3) + 0.2 * (1 - np.eye(3))) @ np.linalg.inv(mixing)
+    )
+    assert judges.CROSSTALK.of(leaking, Data(None, test=mixing)) == pytest.approx(0.2)
 
 
 class Machine:

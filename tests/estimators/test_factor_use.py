@@ -326,7 +326,7 @@ BAD_SETTINGS: list[tuple[Any, str]] = [
     (PPCA(0), "'n_components' parameter of PPCA must be None or an int >= 1 .* Got 0 instead"),
     (PPCA(-1), "'n_components' parameter of PPCA .* Got -1 instead"),
     (PPCA(1.5), "'n_components' parameter of PPCA .* up to 1.0. Got 1.5 instead"),
-    (PPCA("many"), "one of 'bic', 'mle' .* Got 'many' instead"),
+    (PPCA("many"), "one of 'bic', 'mle', 'ard' .* Got 'many' instead"),
     (PPCA(True), "Got True instead"),
     (PPCA(9), TOO_MANY),
     (PPCA(9, solver="em"), TOO_MANY),

@@ -48,6 +48,11 @@ def counts() -> np.ndarray:
     )
 
 
+def sources() -> np.ndarray:
+    rng = np.random.default_rng(3)
+    return rng.laplace(size=(300, 3)) @ rng.normal(size=(3, 3))
+
+
 HOW = {"random_state": 0}
 NEVER = {"tol": 0.0, "random_state": 0}
 FITS: dict[str, Callable[[Any], Any]] = {
@@ -187,6 +192,7 @@ FITS: dict[str, Callable[[Any], Any]] = {
     "DeepBeliefNetwork": lambda p: m.DeepBeliefNetwork(
         (4, 3), max_epochs=3, fine_tune_epochs=3, checkpoint=p, **HOW
     ).fit((table()[0] > 1) * 1.0, np.abs(table()[1])),
+    "ICA": lambda p: m.ICA(max_iter=8, n_init=2, checkpoint=p, **NEVER).fit(sources()),
     "GTM": lambda p: m.GTM(n_points=5, n_basis=3, max_iter=8, checkpoint=p, **NEVER).fit(
         table()[0]
     ),

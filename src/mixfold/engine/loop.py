@@ -41,6 +41,9 @@ FEWEST = 8
 # Climbs whose objectives differ by less, per unit of weight, have met; so many of them, above all
 # others, decide the race
 SAME, DECIDED = 1e-7, 3
+# A restart is better if its objective is, by more than this per unit of weight: rounding does not
+# choose between two that have met
+ROUNDING = 1e-12
 # what the best one may have there before it meets all rows, or if it has met them already; how many
 # are tried if it has spikes
 PILOT_STEPS, WHOLE_STEPS, SETTLED = 40, 200, 8
@@ -216,7 +219,7 @@ def _one_restart(job: _Job, progressed: Progressed) -> Progressed:
     if job.plan.merge_starts and not was_stopped(done):
         ended = keep_ended(ended, done)
     best = progressed.best
-    if best is None or done.objective > best.objective:
+    if best is None or done.objective > best.objective + ROUNDING * best.weight:
         best = done
     elif was_stopped(done):
         best = replace(best, reason=done.reason)

@@ -105,6 +105,9 @@ def _example_table(example: Example) -> Table:
 for _name, _example in EXAMPLES.items():
     if isinstance(_example.plain, ConjugateFamily):
         FAMILIES.setdefault(_name, (_example.plain, _example_table(_example)))
+# families with a bound of the evidence, and those that have a mode of the posterior alone
+BOUNDED = [name for name, (family, _) in FAMILIES.items() if "expected" in family.readings]
+MODE_ONLY = [name for name in FAMILIES if name not in BOUNDED]
 # families whose evidence has a closed form, and those that have one where rows lack entries
 CLOSED = [name for name, (family, _) in FAMILIES.items() if "draw" in family.readings]
 CLOSED_WITH_HOLES = [
@@ -135,7 +138,8 @@ def mixings() -> dict[str, Callable[[int], Mixing[Any]]]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Arguments of these names stand for every family, and for every prior of the weights."""
     names = {
-        "family_name": list(FAMILIES),
+        "family_name": BOUNDED,
+        "mode_name": MODE_ONLY,
         "closed_name": [*CLOSED, *(f"{name} with NaN" for name in CLOSED_WITH_HOLES)],
         "drawn_name": CLOSED,
         "mixing_name": list(MIXINGS),

@@ -231,7 +231,7 @@ class Packed(BayesMixture):
 def _law(law: str, family: Any, table: Any, mixing: Any, inference: str) -> None:
     plain = _model(family, mixing, 3, inference)
     model = Packed(**{f.name: getattr(plain, f.name) for f in fields(plain)})
-    X = table(40, 0.15)
+    X = table(40, 0.15 if family.takes_missing else 0.0)
     weight = np.random.default_rng(4).uniform(0.3, 2, 40)
     laws.MODEL_LAWS[law](Case(model, X, weight, np.where(X[:, 0] > 3, 1, -1)))
 
@@ -239,6 +239,11 @@ def _law(law: str, family: Any, table: Any, mixing: Any, inference: str) -> None
 @pytest.mark.parametrize("law", LAWS)
 def test_law_of_models(law: str, family_name: str, conjugate: Any, mixings: Any) -> None:
     _law(law, *conjugate[family_name], mixings["sticks, alpha learned"](3), "vb")
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_law_of_models_of_the_mode(law: str, mode_name: str, conjugate: Any, mixings: Any) -> None:
+    _law(law, *conjugate[mode_name], mixings["sticks, alpha learned"](3), "em")
 
 
 @pytest.mark.parametrize("law", LAWS)

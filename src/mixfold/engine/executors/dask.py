@@ -179,13 +179,16 @@ def wait_for(future: Any, client: Any) -> Any:
     tried again.
     """
     try:
-        idle, workers = 0, None
+        idle, workers, seconds = 0, None, POLL_SECONDS
         while idle < PATIENCE:
             try:
-                return future.result(timeout=POLL_SECONDS)
+                return future.result(timeout=seconds)
             except TimeoutError:
-                if future.done():  # of the task itself
+                if future.status == "error":  # of the task itself
                     raise
+                if future.done():  # the result is on its way, which takes as long as it takes
+                    seconds *= 2
+                    continue
             workers = client.scheduler_info()["workers"].values()
             idle = 0 if any(map(_is_busy, workers)) else idle + 1
         if not workers:

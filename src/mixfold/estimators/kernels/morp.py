@@ -123,10 +123,6 @@ default='linear'
         Of 'poly'.
     coef0 : float, default=1.0
         Of 'poly'.
-    loss : {'squared', 'logistic', 'hinge', 'rank'}, default='squared'
-        What an error in the outputs costs (see Notes). 'squared' has the closed form of the paper.
-        'logistic' and 'hinge' are for classes and labels, 'rank' for ordered grades (ratings). The
-        fit is then one by steps, ``predict`` goes by margins, and unknown outputs cost nothing.
     output_kernel : str or callable, default='linear'
         Of the coded outputs; any of the above but 'precomputed'. Unless it is linear, a row that
         lacks any of its outputs counts as one without outputs.
@@ -135,6 +131,10 @@ default='linear'
     beta : float in [0, 1], 'cv', list or dict, default=0.5
         How much the outputs count. Of several sets of outputs a list (or dict) of weights whose sum
         is at most 1; one number is shared equally. 'cv' chooses it, see ``cv``.
+    loss : {'squared', 'logistic', 'hinge', 'rank'}, default='squared'
+        What an error in the outputs costs (see Notes). 'squared' has the closed form of the paper.
+        'logistic' and 'hinge' are for classes and labels, 'rank' for ordered grades (ratings). The
+        fit is then one by steps, ``predict`` goes by margins, and unknown outputs cost nothing.
     regularization : float or None, default=None
         How smooth scores have to be. None is 0.3 tr(Gx)/N for 'max' (after balancing: 0.3/N), and
         0, the simplified algorithm, for 'inverse'.

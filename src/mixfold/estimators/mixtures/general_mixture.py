@@ -546,9 +546,9 @@ class Mixture(GeneralMixture):
         'random', 'random_from_data' and 'randconst'; 'auto' is 'random' responsibilities where the
         number of components is learned, else 'kmeans'.
     merge_split : bool, default=True
-        Try to merge components that share rows and to split others. 'vb' and MAP keep what raises
-        the objective; 'collapsed' proposes some in each sweep, so that chains that began in
-        different partitions meet; 'gibbs' does not do this.
+        Try to merge components that share rows and to split others; keep what raises the bound.
+        'collapsed' proposes some in each sweep, so that chains that began in different partitions
+        meet; 'gibbs' does not do this.
     batch_size : int, default=None
         Rows between two updates of the parameters. Only 'vb' and MAP have such batches (memoised
         schedule: the bound stays exact); None updates after each pass.

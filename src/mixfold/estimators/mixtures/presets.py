@@ -43,7 +43,8 @@ _DOC = """{title}
         How rows are first shared among the components. The choices are 'kmeans', 'k-means++',
         'random', 'random_from_data' and 'randconst'; 'auto' goes by the inference.
     merge_split : bool, default=True
-        Try to merge components that share rows and to split others, by 'vb', MAP and 'collapsed'.
+        Try to merge components that share rows and to split others; keep what raises the bound.
+        'gibbs' does not do this.
     batch_size : int, default=None
         Rows between two updates of the parameters. Only 'vb' and MAP have such batches (memoised
         schedule); None updates after each pass.

@@ -170,7 +170,7 @@ def complete_rows(block: Block) -> Array:
     X = dense_rows(block.X)
     if np.isnan(X).any():
         raise ValueError(
-            "X has missing entries, and sources of such rows are not determined; fill them first, "
+            "X has missing entries (NaN), so that sources are not determined; fill them first, "
             "by PPCA().fit(X).impute(X), say"
         )
     return X
