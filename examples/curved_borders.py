@@ -47,7 +47,7 @@ def main() -> None:
         print(words)
         if model.n_components == 1:
             ax = axes[int(name == "curved")]
-            plot_discriminant(ax, model, X[known], y[known])
+            plot_discriminant(model, X[known], y[known], ax=ax)
             ax.set_title(words)
     figure.savefig("curved-borders.png", dpi=75)
 

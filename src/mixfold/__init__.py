@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     )
     from mixfold.estimators.search.mixture_search import MixtureSearch as MixtureSearch
     from mixfold.estimators.shell.base import DegenerateWarning as DegenerateWarning
+    from mixfold.estimators.shell.frozen import freeze as freeze
     from mixfold.estimators.topics.latent_dirichlet_allocation import (
         LatentDirichletAllocation as LatentDirichletAllocation,
     )
@@ -82,6 +83,7 @@ _HOMES = {
     **{name: entry.home for name, entry in ENTRIES.items()},
     "DegenerateWarning": "mixfold.estimators.shell.base",
     "bootstrap_lrt": "mixfold.estimators.mixtures.bootstrap",
+    "freeze": "mixfold.estimators.shell.frozen",
     "gap_statistic": "mixfold.estimators.mixtures.gap",
     "load": "mixfold.store",
     "sample_codebook": "mixfold.estimators.networks.codebook_draws",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,7 +26,9 @@ from mixfold.cli.rows import write_rows
 from mixfold.cli.texts import EncodingOption
 from mixfold.cli.topic_rows import score_documents
 from mixfold.cli.topics import is_topic_model
-from mixfold.contracts import Source
+
+if TYPE_CHECKING:
+    from mixfold.contracts import Source
 
 # for the oddness of an entry
 _CELL_DRAWS = 500

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -14,7 +14,9 @@ from mixfold.cli.numeric import in_options
 from mixfold.cli.outputs import has_target
 from mixfold.cli.tables import check_not_input
 from mixfold.cli.texts import TextSettings
-from mixfold.contracts import Source
+
+if TYPE_CHECKING:
+    from mixfold.contracts import Source
 
 # Entries of a piece: large enough to keep the cores busy, about 32 MB in double precision.
 _PIECE = 2**22

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mixfold.contracts import Source
+if TYPE_CHECKING:
+    from mixfold.contracts import Source
 
 
 def has_target(model: Any) -> bool:

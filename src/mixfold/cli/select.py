@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,7 +24,9 @@ from mixfold.cli.options import (
 from mixfold.cli.search_outputs import SearchOutputs
 from mixfold.cli.values import parse_numbers
 from mixfold.cli.widths import check_width
-from mixfold.contracts import Source
+
+if TYPE_CHECKING:
+    from mixfold.contracts import Source
 
 
 class Criterion(StrEnum):

@@ -8,6 +8,7 @@ failure, and takes the plain step when the rule gives up. So the fit stays monot
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -116,7 +117,7 @@ def _ascent(points: Sequence[Point]) -> Array:
             continue
         s, y = b.x - a.x, a.gradient - b.gradient
         product = float(s @ y)
-        if product > 1e-10 * np.linalg.norm(s) * np.linalg.norm(y):
+        if product > 1e-10 * math.sqrt(float(s @ s) * float(y @ y)):
             pairs.append((s, y, 1 / product))
     q, remembered = here.gradient.copy(), []
     for s, y, rho in reversed(pairs):

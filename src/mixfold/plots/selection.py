@@ -120,7 +120,8 @@ def plot_search(search: Any, *, criterion: str | None = None, ax: Axes | None = 
     ----------
     search : MixtureSearch
         A fitted one.
-    criterion : {'bic', 'aic', 'icl', 'held-out', 'bound', 'log-loss', 'squared-error'}, optional
+    criterion : {'bic', 'aic', 'icl', 'held-out', 'bound', 'log-loss', 'squared-error', 'gap'}, \
+optional
         What to draw; that of the search by default.
     ax : matplotlib.axes.Axes, optional
         Where to draw. Without it a figure is made with ``pyplot``; it is ``returned.figure``, to

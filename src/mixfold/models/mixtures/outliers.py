@@ -146,6 +146,23 @@ def lone(events: tuple[Event, ...], n_components: int) -> Array:
     return which
 
 
+def may_be_outliers(frame: Frame, counts: Array, context: Context) -> Array:
+    """Of which mixtures (C,), with counts (C, K), more than these numbers has to be asked before
+    nothing can be told."""
+    pilot = context.pilot
+    if pilot is None or counts.shape[1] == 1:
+        return np.zeros(len(counts), bool)
+    if not (pilot.observed == pilot.total_rows).all() or _has_far_extremes(frame, pilot):
+        return np.ones(len(counts), bool)
+    return np.asarray(_few(counts / (pilot.total_weight / pilot.total_rows)).any(axis=1))
+
+
+def _has_far_extremes(frame: Frame, pilot: Pilot) -> bool:
+    extremes = np.stack([pilot.minimum, pilot.maximum])
+    far = np.nanmax(np.abs((extremes - frame.origin) / frame.scale)) > _FAR_FOR_ONE_COLUMN
+    return bool(far)
+
+
 def tell_of_outliers(
     family: ComponentFamily, point: Callable[[], Any], stats: Any, context: Context
 ) -> tuple[Event, ...]:
@@ -170,8 +187,7 @@ def _tell_of_wide(family: ComponentFamily, components: Any, context: Context) ->
     pilot, frame = context.pilot, components.frame
     if pilot is None or components.n_components == 1:
         return ()
-    extremes = np.stack([pilot.minimum, pilot.maximum])
-    if not np.nanmax(np.abs((extremes - frame.origin) / frame.scale)) > _FAR_FOR_ONE_COLUMN:
+    if not _has_far_extremes(frame, pilot):
         return ()  # nearly always: no further look at the rows
     bulk = bulk_of_rows(family.bulk, pilot)
     if bulk is None:
