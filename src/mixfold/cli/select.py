@@ -21,6 +21,7 @@ from mixfold.cli.options import (
     WeightsOption,
     split_columns,
 )
+from mixfold.cli.schemas import print_schema, schema_of
 from mixfold.cli.search_outputs import SearchOutputs
 from mixfold.cli.values import parse_numbers
 from mixfold.cli.widths import check_width
@@ -160,17 +161,22 @@ def select(
     """
     from mixfold import MixtureSearch
     from mixfold.cli.fit import check_target
+    from mixfold.engine.sources import open_source
     from mixfold.estimators.search.candidates import DEFAULT_GRID
     from mixfold.estimators.search.results import HELD_OUT
 
-    entries = find_models(model or ["gaussian-mixture"])
+    names = split_columns(columns)
+    schema = None if model or target else schema_of(file, names)
+    entries = find_models(model or (["gaussian-mixture"] if schema is None else ["mixture"]))
     check_words(file, entries)
     for name, entry in entries.items():
         check_target(name, entry, target)
     outputs = SearchOutputs(file, out, plot, table, report)
     outputs.check()
     chosen = values_to_try(entries, settings or [], factors, family_parameter(family))
-    grid = chosen if model else {**DEFAULT_GRID, **chosen}
+    grid = chosen if model or schema is not None else {**DEFAULT_GRID, **chosen}
+    if schema is not None:
+        grid = {"family": [schema], **grid}
     estimators = {name: first_of(entry, grid) for name, entry in entries.items()}
     search = MixtureSearch(
         estimators,
@@ -185,7 +191,13 @@ def select(
         n_jobs=jobs,
         verbose=0 if quiet else 1,
     )
-    source = open_columns(file, split_columns(columns), weights, target)
+    if schema is None:
+        source = open_columns(file, names, weights, target)
+    else:
+        coded = schema.encode_table(file, [weights] if weights else [])
+        source = open_source(coded, columns=schema.names, weight=weights)
+        if not quiet:
+            print_schema(schema)
     for estimator in estimators.values():
         check_width(source.n_features, estimator, chosen)
     held = folds is not None or criterion.value in HELD_OUT

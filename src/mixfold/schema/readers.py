@@ -520,9 +520,10 @@ def _judge_ragged(
     if all(width == 1 for _, width, _ in ragged) and len(ragged) <= 5:
         return (f"{len(ragged)} lines without columns are left out: {ragged[0][2][:60]!r}",)
     number, width, text = ragged[0]
+    line = number + dialect.skip + int(dialect.units)
     raise ValueError(
-        f"{path}: {len(ragged)} of {last} rows do not have {len(dialect.names)} entries; the "
-        f"first, near line {number + dialect.skip + int(dialect.units)}, has {width}: {text[:70]!r}. "
+        f"{path}: {len(ragged)} of {last} rows do not have {len(dialect.names)} entries; "
+        f"the first, near line {line}, has {width}: {text[:70]!r}. "
         f"Correct them: text that holds a {dialect.delimiter!r} stands in quotes; each row has "
         "as many entries as there are names"
     )

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ from mixfold.schema.readers import Table, read_table
 # rows that are looked at
 _ROWS = 20_000
 _FORMAT = "mixfold-schema/1"
+# tables of coded numbers say so
+_CODED = b"mixfold.coded"
 # which family of components models a kind of column
 _FAMILIES = {
     "number": "full", "date": "full", "count": "negative-binomial", "yes/no": "bernoulli",
@@ -248,11 +250,64 @@ class Schema:
             raise ValueError(
                 f"the table has no column {lacking[0]!r}"
                 + (f" and lacks {len(lacking) - 1} others" if len(lacking) > 1 else "")
-                + f"; it has {', '.join(map(repr, read.names[:8]))}. Add it, empty where nothing "
+                + f"; it has {_some(read.names)}. Add it, empty where nothing "
                 "is known"
             )
         parts = [coding.encode(column, read.column(column.name)) for column in self.used]
         return np.column_stack(parts) if parts else np.empty((read.n_rows, 0))
+
+    def encode_values(self, values: Mapping[str, Any]) -> list[float]:
+        """Entries of some columns, by name, as numbers; none of them may be missing or unknown."""
+        found = []
+        for name, value in values.items():
+            column = self[name]
+            if not column.used:
+                raise ValueError(f"column {name!r} is {column.describe()} and is not modelled")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", coding.SchemaWarning)
+                number = coding.encode(column, pa.array([value]))[0]
+            if not np.isfinite(number):
+                known = f"; it has {_some(list(map(str, column.levels)))}" if column.levels else ""
+                raise ValueError(f"column {name!r} cannot be {value!r}{known}")
+            found.append(float(number))
+        return found
+
+    def encode_table(self, table: Any, keep: Sequence[str] = ()) -> pa.Table:
+        """The same as an Arrow table with names; columns of ``keep`` stand beside them as they are.
+
+        A table that this has made comes back as it is.
+        """
+        if isinstance(table, pa.Table) and (table.schema.metadata or {}).get(_CODED):
+            return table
+        read = read_table(table, None)
+        coded = pa.table(dict(zip(self.names, self.encode(read).T, strict=True)))
+        for name in keep:
+            if name not in read.names:
+                raise ValueError(f"the table has no column {name!r}; it has {_some(read.names)}")
+            coded = coded.append_column(name, read.column(name))
+        return coded.replace_schema_metadata({_CODED: b"1"})
+
+    def decode_rows(self, numbers: Array, like: Any = None, round: bool = True) -> Any:
+        """Numbers (n, D) as a table of the kind of ``like``.
+
+        Columns that are set aside are those of ``like``, which has as many rows.
+        """
+        found = self.decode(numbers, round)
+        beside = None if like is None else read_table(like, None)
+        if beside is not None:
+            columns = {
+                name: found.column(name) if name in found.column_names else beside.column(name)
+                for name in beside.names
+            }
+            found = pa.table(columns)
+        package = type(like).__module__.partition(".")[0]
+        if package == "polars":
+            import polars
+
+            return polars.from_arrow(found)
+        if package == "pandas":
+            return found.to_pandas().set_axis(like.index, axis=0)
+        return found
 
     def decode(self, numbers: Array, round: bool = True) -> pa.Table:
         """Numbers (n, D), as of :meth:`encode`, as a table of entries as they came in.
@@ -348,18 +403,30 @@ class Schema:
             raise ValueError(f"the columns of the schema cannot be read: {error}") from error
         return cls(columns, tuple(map(str, found.get("notes", ()))), int(found.get("n_rows", 0)))
 
+    def to_text(self) -> str:
+        """As it stands in a file."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_text(cls, text: str) -> Schema:
+        """The inverse of :meth:`to_text`."""
+        return cls.from_dict(json.loads(text))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a small file that can be read and edited (JSON)."""
-        text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
-        Path(path).write_text(text + "\n", encoding="utf-8")
+        Path(path).write_text(self.to_text(), encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Schema:
         """Read what :meth:`save` wrote."""
         try:
-            return cls.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+            return cls.from_text(Path(path).read_text(encoding="utf-8"))
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{path} is no schema: {error}") from error
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:8])) + (" and others" if len(names) > 8 else "")
 
 
 _DEFAULTS: dict[str, tuple[Any, ...]] = {
