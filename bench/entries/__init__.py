@@ -15,6 +15,7 @@ ENTRIES: tuple[Entry, ...] = (*MIXTURES, *FACTORS, *LABELLED, *TOPICS, *NETWORKS
 LEFT_OUT = {
     "MixtureClustering": "is compared by its clusters: python -m bench clustering",
     "DegenerateWarning": "a warning",
+    "Schema": "reads tables, and fits nothing",
     "GTM": "is not measured yet: none of the peers has it",
     "KSubspaces": "is not measured yet: none of the peers has it",
     "LatentDensity": "two models that are measured by themselves, one after the other",

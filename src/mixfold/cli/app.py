@@ -22,6 +22,7 @@ from mixfold.cli import (
     report,
     reproduce,
     sample,
+    schemas,
     select,
     topics,
 )
@@ -55,6 +56,7 @@ app = typer.Typer(
 for _command in (
     fit.fit,
     models.models,
+    schemas.columns,
     select.select,
     clusters.cluster,
     apply.predict,

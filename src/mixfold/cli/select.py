@@ -21,7 +21,13 @@ from mixfold.cli.options import (
     WeightsOption,
     split_columns,
 )
-from mixfold.cli.schemas import print_schema, schema_of
+from mixfold.cli.schemas import (
+    DropOption,
+    KindOption,
+    SchemaOption,
+    print_schema,
+    schema_of,
+)
 from mixfold.cli.search_outputs import SearchOutputs
 from mixfold.cli.values import parse_numbers
 from mixfold.cli.widths import check_width
@@ -125,6 +131,9 @@ def select(
         typer.Option("--report", help="A page about the search and its best model: an .html file."),
     ] = None,
     columns: ColumnsOption = None,
+    schema_file: SchemaOption = None,
+    kind: KindOption = None,
+    drop: DropOption = None,
     weights: WeightsOption = None,
     target: Annotated[
         str | None,
@@ -165,8 +174,15 @@ def select(
     from mixfold.estimators.search.candidates import DEFAULT_GRID
     from mixfold.estimators.search.results import HELD_OUT
 
-    names = split_columns(columns)
-    schema = None if model or target else schema_of(file, names)
+    schema = None
+    if not (model or target or family):
+        schema = schema_of(file, columns, schema_file, kind, drop)
+    elif schema_file or kind or drop:
+        raise typer.BadParameter(
+            "are for the mixture that a table of words gets; leave --model, --family and --target "
+            "out.",
+            param_hint="--schema, --kind, --drop",
+        )
     entries = find_models(model or (["gaussian-mixture"] if schema is None else ["mixture"]))
     check_words(file, entries)
     for name, entry in entries.items():
@@ -192,7 +208,7 @@ def select(
         verbose=0 if quiet else 1,
     )
     if schema is None:
-        source = open_columns(file, names, weights, target)
+        source = open_columns(file, split_columns(columns), weights, target)
     else:
         coded = schema.encode_table(file, [weights] if weights else [])
         source = open_source(coded, columns=schema.names, weight=weights)

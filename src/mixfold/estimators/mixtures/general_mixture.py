@@ -499,13 +499,15 @@ class Mixture(GeneralMixture):
 
     Parameters
     ----------
-    family : str, dict or family object, default='full'
+    family : str, dict, Schema or family object, default='full'
         Gaussian with covariances 'full', 'tied', 'diag', 'spherical', 'tied-diag',
         'tied-spherical' or 'known'; 'bernoulli', 'binomial', 'poisson', 'negative-binomial',
         'exponential', 'gamma', 'multinomial' (a row of counts), 'categorical' (codes 0, 1, ...). A
         dict gives each family its columns, by name or position: {'full': ['height', 'weight'],
         'poisson': ['visits'], 'bernoulli': ['smokes'], 'categorical': ['region']}; they are
-        independent within a component. An object of a family has its settings with it.
+        independent within a component. An object of a family has its settings with it. 'auto' looks
+        at the columns of a table or file, whatever they hold (:class:`Schema`), and gives each the
+        family of its kind; a Schema says what they are.
     n_components : int, default=1
         Number of components K; with a prior of the weights an upper bound, of which as many are
         used as the data ask for. Where inference='collapsed' has no bound it is the start.
@@ -598,6 +600,10 @@ class Mixture(GeneralMixture):
     converged_, stop_reason_, n_iter_, n_passes_, lower_bound_, lower_bounds_, events_
         As in :class:`GaussianMixture`; the objective is the log-likelihood, or the bound of the
         log evidence.
+    schema_ : Schema
+        With family='auto' or a schema: what the columns are. ``impute`` and ``sample`` then give
+        tables with the words, dates and types that came in, and densities are in units of the
+        table.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -815,13 +821,24 @@ class Mixture(GeneralMixture):
 def _schema_for(family: Any, X: Any) -> Schema:
     """The schema that is given, or that of the table."""
     if isinstance(family, Schema):
-        return family
+        return _check_used(family)
     if isinstance(X, Source):
         raise ValueError(
             "family='auto' looks at the columns of a table or file, and X is a source of numbers; "
             "give the table itself, or family=Schema.infer(table)"
         )
-    return Schema.infer(X)
+    return _check_used(Schema.infer(X))
+
+
+def _check_used(schema: Schema) -> Schema:
+    if not schema.used:
+        first = schema.columns[0] if schema.columns else None
+        why = "" if first is None else f": {first.name!r} is {first.describe()}, {first.reason}"
+        raise ValueError(
+            f"the table has no column that a model can see{why}. Say what a column is by "
+            "Schema.infer(table).set(name, kind=...), and give that as family"
+        )
+    return schema
 
 
 # ---------------------------------------------------- which settings go together
