@@ -13,6 +13,7 @@ from mixfold import Schema
 from mixfold.cli import main
 
 N = 150
+CITIES = ["Köln", "Bonn", "Trier"]
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
         fee = f"{rng.normal(1500 + 500 * g, 80):,.2f} €".translate(str.maketrans(",.", ".,"))
         visits = "n/a" if rng.random() < 0.1 else rng.poisson(2 + 5 * g)
         smoker = "ja" if rng.random() < 0.2 + 0.6 * g else "nein"
-        city = "-" if rng.random() < 0.05 else ["Köln", "Bonn", "Trier"][rng.integers(3)]
+        city = "-" if rng.random() < 0.05 else CITIES[rng.integers(3)]
         name = "".join(rng.choice(list("abcdefgh"), 7)).title() + " Maier"
         day = f"{rng.integers(1, 29):02d}.{rng.integers(1, 13):02d}.{2015 + rng.integers(8)}"
         lines.append(f"{1000 + i};{name};{size};{fee};{visits};{smoker};{city};{day}")
@@ -68,11 +69,12 @@ def test_a_messy_file_goes_all_the_way(people: Path, capsys: Any, tmp_path: Path
     with (tmp_path / "impute.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0])[:3] == ["nr", "name", "größe"] and len(rows) == N
-    assert {row["stadt"] for row in rows} == {"Köln", "Bonn", "Trier"}
+    assert {row["stadt"] for row in rows} == set(CITIES)
     assert all(row["beitrag"].endswith(" €") for row in rows)
     assert run("sample", model, "--rows", 5, "--out", tmp_path / "new.csv") == 0
     assert run("inspect", model) == 0
-    assert "Bonn" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert any(city in said for city in CITIES)
 
 
 def test_what_is_said_of_columns_is_heeded(people: Path, capsys: Any) -> None:
