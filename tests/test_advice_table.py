@@ -822,6 +822,8 @@ LINES = [
     line("executor={} is no cluster; leave one of both out",
          "fit {csv} -k 2 --set executor=threads --scheduler tcp://127.0.0.1:1 --out {out}",
          "fit {csv} -k 2 --set executor=threads --out {out}"),
+    line("leave it out beside --schema, --kind and --drop", "select {csv} --columns a --drop b",
+         "select {csv} -k 1 --drop b", "select {csv} -k 1 --columns a"),
     line("write COLUMN=KIND; got {}", "select {csv} --kind a", "select {csv} -k 1 --kind a=number"),
     line("leave --model, --family and --target out.",
          "select {csv} --model ppca --drop a", "select {csv} -k 1 --drop a"),

@@ -73,7 +73,7 @@ def schema_of(
     asked = given is not None or bool(kind) or drop is not None
     if asked and columns is not None:
         raise typer.BadParameter(
-            "is for tables of numbers, not beside --schema, --kind or --drop.",
+            "is for tables of numbers; leave it out beside --schema, --kind and --drop.",
             param_hint="--columns",
         )
     if not asked and (columns is not None or is_corpus(file) or _holds_numbers(file)):
