@@ -53,9 +53,18 @@ WEIGHT = np.r_[2.0, np.ones(79)]
 FEW = np.r_[0, np.full(78, -1), 1]
 POSITIVE = np.abs(X) + 0.1
 INSIDE = POSITIVE / (1 + POSITIVE.max())
-_ROOTS = RNG.normal(size=(80, 2, 4))
+_OWN = np.random.default_rng(1)
+_ROOTS = _OWN.normal(size=(80, 2, 4))
 MATRICES = (_ROOTS @ _ROOTS.transpose(0, 2, 1))[:, *np.tril_indices(2)]
+WORDS = {"size": X[:, 0], "kind": np.where(Y, "a", "b")}
+SKEWED = {"fee": np.exp(1.5 * X[:40, 0])}
+GRADES = {"grade": list("abcab") * 10}
 Call = Callable[[], Any]
+
+
+def KEPT() -> Any:
+    """A schema from a file, without the table that it was made of."""
+    return m.Schema.from_text(m.Schema.infer(WORDS).to_text())
 
 
 def REDUNDANT() -> Any:
@@ -683,6 +692,27 @@ NUMBERS = [
     row("fit and predict, such as mixfold.KMeans()",
         lambda: m.gap_statistic(X, m.PPCA(1), n_clusters=[1]),
         lambda: m.gap_statistic(X, m.KMeans(), n_clusters=[1], n_references=2)),
+    row("give the table itself, or family=Schema.infer(table)",
+        lambda: m.Mixture("auto").fit(open_source(X)),
+        lambda: m.Mixture("auto").fit(WORDS), lambda: m.Mixture(m.Schema.infer(WORDS)).fit(WORDS)),
+    row("Schema.infer(table).set(name, kind=...), and give that as family",
+        lambda: m.Mixture("auto").fit({"id": range(50)}),
+        lambda: m.Mixture(m.Schema.infer({"id": range(50)}).set("id", kind="number")).fit(
+            {"id": range(50)})),
+    row("was positive throughout and is modelled by its logarithm",
+        lambda: m.Schema.infer(SKEWED).encode({"fee": [0.0]}),
+        lambda: m.Schema.infer(SKEWED).set("fee", scale="plain").encode({"fee": [0.0]})),
+    row("or give those that are to be missing by missing=[...]",
+        lambda: m.Schema.infer(WORDS).set("kind", kind="ordered", order=["a"]),
+        lambda: m.Schema.infer(WORDS).set("kind", kind="ordered", order=["b", "a"]),
+        lambda: m.Schema.infer(WORDS).set("kind", missing=["b"])),
+    row("needs two, ", lambda: m.Schema.infer(GRADES).set("grade", kind="yes/no"),
+        lambda: m.Schema.infer(GRADES).set("grade", kind="category")),
+    row("the values of column ", lambda: KEPT().set("size", kind="category"),
+        lambda: KEPT().set("size", kind="category", order=[0.0, 1.0])),
+    row("which no model takes; say what it ",
+        lambda: m.Schema.infer({"id": range(50)}).set("id", used=True),
+        lambda: m.Schema.infer({"id": range(50)}).set("id", kind="category")),
     row("or as often repeated; lower n_clusters",
         lambda: m.gap_statistic(X[:4], n_clusters=[4], n_references=2),
         lambda: m.gap_statistic(X[:4], n_clusters=[2], n_references=2, random_state=0)),
@@ -851,6 +881,11 @@ LINES = [
     line("executor={} is no cluster; leave one of both out",
          "fit {csv} -k 2 --set executor=threads --scheduler tcp://127.0.0.1:1 --out {out}",
          "fit {csv} -k 2 --set executor=threads --out {out}"),
+    line("leave it out beside --schema, --kind and --drop", "select {csv} --columns a --drop b",
+         "select {csv} -k 1 --drop b", "select {csv} -k 1 --columns a"),
+    line("write COLUMN=KIND; got {}", "select {csv} --kind a", "select {csv} -k 1 --kind a=number"),
+    line("leave --model, --family and --target out.",
+         "select {csv} --model ppca --drop a", "select {csv} -k 1 --drop a"),
     line("{} has {}; leave the option out",
          "transform {factors} {csv} --per-component --out {rows}",
          "transform {factors} {csv} --out {rows}"),
