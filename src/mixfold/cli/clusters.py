@@ -128,7 +128,7 @@ def _draw(clustering: Any, path: Path) -> None:
     from mixfold.plots import plot_merges
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
-    plot_merges(figure.subplots(), clustering)
+    plot_merges(clustering, ax=figure.subplots())
     figure.savefig(path, dpi=150)
 
 

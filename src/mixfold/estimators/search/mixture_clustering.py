@@ -144,6 +144,8 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
     array([1, 0, 0])
     >>> clusters.mixture_.combine(1).n_clusters_
     1
+    >>> from mixfold.plots import plot_merges
+    >>> ax = plot_merges(clusters)
     """
 
     _constraints: ClassVar[rule.Constraints] = {
