@@ -276,7 +276,7 @@ def test_a_kind_that_is_far_behind_gets_no_starts_of_its_own():
         ({"n_clusters": 0}, "'n_clusters' parameter of MixtureClustering must be an int >= 1"),
         ({"n_clusters": True}, "'n_clusters' parameter"),
         ({"n_clusters": "some"}, "'n_clusters' parameter"),
-        ({"n_clusters": 101}, "n_clusters=101 is more than max_components=100"),
+        ({"n_clusters": 51}, "n_clusters=51 is more than max_components=50"),
         ({"n_clusters": 2, "threshold": 0.1}, "n_clusters=2 or threshold=0.1, not both"),
         ({"threshold": 2}, "threshold must be a number between 0 and 1"),
         ({"max_components": 0}, "'max_components' parameter"),

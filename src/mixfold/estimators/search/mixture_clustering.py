@@ -72,7 +72,7 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
         probabilities of components. None is :class:`GaussianMixture`, with full covariances and,
         of more than three columns, also with those of ``covariance_type="diag"``, if BIC prefers
         them.
-    max_components : int, default=100
+    max_components : int, default=50
         Largest number of components that is tried, from ``n_clusters`` (or 1) upwards. The search
         ends before it when more of them are no better; ``notes_`` says if it did not.
     threshold : float, default=None
@@ -166,7 +166,7 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
         n_clusters: Any = "auto",
         estimator: Any = None,
         *,
-        max_components: int = 100,
+        max_components: int = 50,
         threshold: float | None = None,
         alpha: float = 0.05,
         min_probability: float = 0.8,
