@@ -68,6 +68,8 @@ class PCP(ClusterMixin, TopicEstimator):
     A mixture of latent Dirichlet allocations that share their topics: documents say which topics go
     together, and topics which documents do. Clusters that are not needed become empty and are
     dropped, and (up to 100) clusters that say the same are merged, so that their number is learned.
+    It depends on the topics: what few topics leave unexplained in long documents is made up by more
+    clusters, of which all may stay. Give topics enough, or prefer the fit of highest bound.
     A large M stands for a Dirichlet process over the priors of documents: an infinite mixture of
     latent Dirichlet allocations. With one cluster it is :class:`LatentDirichletAllocation`.
 
