@@ -111,7 +111,7 @@ def draw_search(search: Any, path: Path) -> None:
     from mixfold.plots import plot_search
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
-    plot_search(figure.subplots(), search)
+    plot_search(search, ax=figure.subplots())
     figure.savefig(path, dpi=150)
 
 

@@ -79,7 +79,7 @@ def _component_table(model: Any) -> Any:
     rows = {
         str(k): (
             [texts[k] for texts in extras.values()],
-            [] if hasattr(model, "transforms_") else _centre(centres[k], codes, k),
+            [] if hasattr(model, "transforms_") else _centre(model, centres[k], codes, k),
         )
         for k in shown
     }
@@ -87,7 +87,7 @@ def _component_table(model: Any) -> Any:
     names = [] if hasattr(model, "transforms_") else feature_names(model)
     hidden = len(centres) - len(shown)
     notes = [f"{hidden} more {'leaves' if leaves else 'components'}"] if hidden > 0 else []
-    if codes:
+    if codes and not hasattr(model, "schema_"):
         notes.append(
             "of codes: the most probable (its share); of zeros and ones: the share of ones"
         )
@@ -124,20 +124,35 @@ def _cluster_table(model: Any) -> Any:
     return _table([], ["cluster", "weight", "components", "which"], rows, notes)
 
 
-def _centre(centre: Any, codes: Mapping[int, Any], component: int) -> list[Any]:
+def _centre(model: Any, centre: Any, codes: Mapping[int, Any], component: int) -> list[Any]:
     """Means of columns; of codes the most probable one with its share, of ones their share."""
+    columns = model.schema_.used if hasattr(model, "schema_") else ()
     entries: list[Any] = list(centre)
+    for j, column in enumerate(columns):
+        entries[j] = _as_entry(column, centre[j])
     for j, shares in codes.items():
         if j < len(entries):
-            entries[j] = _code(shares[component])
+            entries[j] = _code(shares[component], columns[j].levels if columns else ())
     return entries
 
 
-def _code(shares: Any) -> str:
+def _as_entry(column: Any, value: float) -> Any:
+    """A number of the model in the words of the table, of dates and logarithms."""
+    if column.kind != "date" and column.scale != "log":
+        return value
+    import numpy as np
+
+    from mixfold.schema.coding import decode
+
+    shown = decode(column, np.array([value]))[0].as_py()
+    return shown if isinstance(shown, float | int | str) else f"{shown:%Y-%m-%d}"
+
+
+def _code(shares: Any, levels: Sequence[Any]) -> str:
     if len(shares) == 2:
-        return f"{shares[1]:.0%}"
+        return f"{levels[1]} {shares[1]:.0%}" if levels else f"{shares[1]:.0%}"
     best = int(shares.argmax())
-    return f"{best} ({shares[best]:.0%})"
+    return f"{levels[best] if levels else best} ({shares[best]:.0%})"
 
 
 def _weight(share: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mixfold.cli.axes import has_axes, kernel_facts
 from mixfold.cli.outputs import has_target
@@ -10,7 +10,9 @@ from mixfold.cli.parts import explained_variance_ratio, parts_table
 from mixfold.cli.terminal import open_console
 from mixfold.cli.topics import is_clustered, is_topic_model
 from mixfold.cli.units import has_units, unit_facts
-from mixfold.contracts import Source
+
+if TYPE_CHECKING:
+    from mixfold.contracts import Source
 
 _EVENTS_SHOWN = 8
 # Label, attribute and format of the facts that a model may publish.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mixfold.contracts import Event, Executor, Model, Pilot, Source, record
+from mixfold.contracts import Event, Executor, Model, Pilot, Source, changed, record
 from mixfold.engine.acceleration import Acceleration, Failure, Point, Proposal
 from mixfold.engine.budget import NEVER, Deadline
 
@@ -168,9 +168,10 @@ def forget_climb_of_other_data(state: Climb, objective: float) -> Climb:
     if state.expected is None:
         return state
     if np.isclose(objective, state.expected, rtol=1e-12, atol=0):
-        return replace(state, expected=None)
-    fresh = replace(state, expected=None, trace=(), sizes=(), plain=0, points=(), earlier=0)
-    return replace(fresh, length=1.0)
+        return changed(state, expected=None)
+    return changed(
+        state, expected=None, trace=(), sizes=(), plain=0, points=(), earlier=0, length=1.0
+    )
 
 
 def add_events(events: tuple[Event, ...], fresh: tuple[Event, ...]) -> tuple[Event, ...]:

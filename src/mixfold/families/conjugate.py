@@ -68,6 +68,11 @@ class ConjugateFamily(ComponentFamily):
     def keep_posterior(self, posterior: Any, which: Array) -> Any:
         """Only the components ``which``, in that order."""
 
+    def cramped(self, posterior: Any, counts: Array) -> Array:
+        """Components that may want to be larger than they began. Asked where ``sums_can_merge`` is
+        False."""
+        return np.zeros(0, dtype=int)
+
     def renewed(self, posterior: Any, which: Array) -> ConjugateFamily:
         """The family of components that are made anew of the rows of ``which``. Asked where
         ``sums_can_merge`` is False."""

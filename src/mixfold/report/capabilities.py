@@ -187,6 +187,10 @@ def axis_word(model: Any) -> tuple[str, str]:
         return "latent variable", "latent variables"
     if hasattr(model, "transforms_"):
         return "score", "scores"
+    if hasattr(model, "mixing_") or hasattr(model, "density_"):
+        return "source", "sources"
+    if hasattr(model, "topics_"):
+        return "topic", "topics"
     return ("code", "codes") if hasattr(model, "components_") else ("unit", "units")
 
 

@@ -17,6 +17,7 @@ from mixfold.estimators.mixtures.general_mixture import Mixture
 from mixfold.estimators.mixtures.mixture import CANDIDATES
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.dtypes import in_dtype
+from mixfold.estimators.shell.effective_rows import warn_about_evidence
 from mixfold.estimators.shell.fitting import (
     publish_convergence,
     reorder_components,
@@ -173,6 +174,8 @@ class BayesianGaussianMixture(BayesEstimator):
     >>> mixture = BayesianGaussianMixture(6, max_iter=500, tol=1e-6, random_state=0).fit(X)
     >>> mixture.effective_components_
     2
+    >>> from mixfold.plots import plot_ellipses
+    >>> ax = plot_ellipses(mixture, X)
     """
 
     _constraints: ClassVar[rule.Constraints] = {
@@ -289,6 +292,7 @@ class BayesianGaussianMixture(BayesEstimator):
         survey = survey_rows(self, source, self.n_components)
         if not first_batch:
             warn_if_spherical(self, survey.pilot)
+            warn_about_evidence("variational inference", survey.pilot)
         self._labelled = survey.pilot.block.y is not None
         model = self._model(source.n_features)
         frame, total = total_moments(

@@ -108,6 +108,8 @@ class LatentDensity(
     ((20, 64), True)
     >>> bool(model.score(X[y == 2]) > model.score(X[y == 1]))
     True
+    >>> from mixfold.plots import plot_images
+    >>> ax = plot_images(twos, (8, 8), columns=10)
     """
 
     _constraints: ClassVar[rule.Constraints] = {"bound": (rule.boolean(),)}

@@ -39,7 +39,11 @@ from mixfold.estimators.search.notes import (
     describe_rows,
 )
 from mixfold.estimators.search.one_population import describe_one_population
-from mixfold.estimators.search.predictive import check_comparable, classes_of_rows
+from mixfold.estimators.search.predictive import (
+    check_comparable,
+    classes_of_rows,
+    learns_from_y,
+)
 from mixfold.estimators.search.results import CRITERIA, HELD_OUT
 from mixfold.estimators.search.rows import Rows, check_in_memory, count_rows, folds
 from mixfold.estimators.shell import constraints as rule
@@ -198,6 +202,8 @@ default='bic'
     {'n_components': 3, 'covariance_type': 'spherical'}
     >>> search.predict(X).shape
     (300,)
+    >>> from mixfold.plots import plot_search
+    >>> ax = plot_search(search)
     """
 
     _constraints: ClassVar[rule.Constraints] = {
@@ -290,8 +296,8 @@ default='bic'
         self.notes_ = describe_caveats(fits, self.best_index_, self.criterion)
         self.notes_ += describe_redundant_columns(self.best_estimator_, rows)
         self.notes_ += describe_compared_columns(self.best_estimator_, rows)
-        if self.n_effective is None and self.criterion in ("bic", "aic", "icl"):
-            self.notes_ += describe_rows(self.best_estimator_, rows)
+        if self.n_effective is None:
+            self.notes_ += describe_rows(self.best_estimator_, rows, self.criterion)
         if self.criterion != "bound" and not supervised:
             best = self.best_estimator_
             self.notes_ += describe_one_population(best, rows, self.n_effective)
@@ -468,7 +474,7 @@ default='bic'
     @available_if(_best_has("score_samples"))
     def score_samples(self, X: Any, y: Any = None) -> Array:
         """Log density of each row, of supervised models with its known outputs y."""
-        outputs = {} if y is None else {"y": y}
+        outputs = {} if y is None or not learns_from_y(self._best) else {"y": y}
         found: Array = self._best.score_samples(X, **outputs)
         return found
 

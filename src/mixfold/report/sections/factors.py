@@ -9,7 +9,7 @@ import numpy as np
 from mixfold.contracts import Array
 from mixfold.report.capabilities import has_target, is_in_kernel_space, units_matter
 from mixfold.report.charts.bars import bar_chart
-from mixfold.report.formatting import number, plural, share
+from mixfold.report.formatting import join_words, number, plural, share
 from mixfold.report.markup import Html, details, join
 from mixfold.report.section import Section
 from mixfold.report.subject import Subject
@@ -212,9 +212,10 @@ def _section_of_mixture(subject: Subject, loadings: Array) -> Section | None:
     if loadings.shape[1] != len(subject.names) or not loadings.shape[2]:
         return None
     noise = np.asarray(subject.model.noise_variance_, float)
-    size, used = len(loadings), min(len(loadings), _COMPONENTS)
+    shown = _components_in_use(subject)
+    size, used = len(shown), min(len(shown), _COMPONENTS)
     rows = []
-    for k in range(used):
+    for k in shown[:used]:
         parts = shares(loadings[k], noise[k])
         cells = [share(float(v)) for v in parts[:_FACTORS]]
         rows.append([str(k), share(float(parts.sum())), *cells])
@@ -223,12 +224,38 @@ def _section_of_mixture(subject: Subject, loadings: Array) -> Section | None:
     shared = noise.ndim < 2 or noise.shape[-1] != loadings.shape[1]
     what = "total variance of all columns" if shared else "variance of a column, on average,"
     caption = f"Share of the {what} within a component that its factors explain{more}"
-    factors = plural(loadings.shape[2], "factor")
     lead = (
-        f"Each component has {factors} of its own; factor 1 of one component has nothing to do "
-        "with factor 1 of another."
+        f"{_numbers_of_factors(subject, shown)}; factor 1 of one component has nothing to do with "
+        "factor 1 of another."
         if size > 1
-        else f"The only component has {factors}."
+        else f"The only component has {plural(_own_factors(subject)[shown[0]], 'factor')}."
     )
     body = table(["component", "together", *heads], rows, caption)
     return Section("factors", "Factors within components", lead, body)
+
+
+def _components_in_use(subject: Subject) -> list[int]:
+    """Components that rows have; a fit that learns their number leaves others without any."""
+    active = getattr(subject.model, "active_", None)
+    size = len(subject.model.loadings_)
+    return list(range(size)) if active is None else np.flatnonzero(active).tolist()
+
+
+def _own_factors(subject: Subject) -> list[int]:
+    """Factors of each component, learned or given."""
+    size, _, most = np.shape(subject.model.loadings_)
+    learned = getattr(subject.model, "n_factors_", None)
+    return np.broadcast_to(most if learned is None else learned, size).tolist()
+
+
+def _numbers_of_factors(subject: Subject, shown: list[int]) -> str:
+    """How many factors components have, which need not be the same."""
+    own = _own_factors(subject)
+    numbers = [own[k] for k in shown]
+    if len(set(numbers)) == 1:
+        return f"Each component has {plural(numbers[0], 'factor')} of its own"
+    if len(shown) > _COMPONENTS:
+        return f"Components have {min(numbers)} to {max(numbers)} factors of their own"
+    words = [f"component {k} has {plural(own[k], 'factor')}" for k in shown]
+    each = join_words(words, _COMPONENTS)
+    return f"{each[0].upper()}{each[1:]} of its own"
