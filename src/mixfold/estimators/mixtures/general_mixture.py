@@ -537,10 +537,10 @@ class Mixture(GeneralMixture):
         of the family, which follows the scale of the data. A dict has settings of the family, such
         as {'precision': 0.1, 'degrees': 5}; for a dict of families one dict for each by its name.
     learn_prior : bool, default=False
-        Let the prior of the components follow them. 'vb': type-II maximum likelihood, once they
-        have been fitted under the prior that is given; the bound is never below that fit's.
-        'gibbs' and 'collapsed' draw its settings with all else, about the given ones (log-normal,
-        within a factor of 7.4 with 95 %; matrices: Wishart); ``prior_`` is then their mean.
+        Let the prior of the components follow them (type-II maximum likelihood), once they have
+        been fitted under the prior that is given; the bound is never below that fit's. 'gibbs' and
+        'collapsed' draw its settings with all else, about the given ones (log-normal, within a
+        factor of 7.4 with 95 %; matrices: Wishart); ``prior_`` is then their mean.
     family_options : dict, default=None
         Settings of the family itself, such as {'trials': 10} for 'binomial', {'shape': 2.0} for
         'gamma', {'dispersion': 0.5} for 'negative-binomial' (learned if left out) or
