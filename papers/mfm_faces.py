@@ -344,7 +344,7 @@ def draw_scatter(figure: Figure, scatter: Scatter, cells: Sequence[Cell]) -> Non
     figure.set_size_inches(9, 4.2)
     left, right = figure.subplots(1, 2)
     colors = ("#1f5fa8", "#c8553d")
-    plot_discriminant(left, scatter.model, scatter.X, scatter.people, colors=colors)
+    plot_discriminant(scatter.model, scatter.X, scatter.people, colors=colors, ax=left)
     left.set_title("held-out images, K = 1")
     left.get_legend().set_title("person", prop={"size": 8})
     ser = [cell for cell in cells if cell.column == "SER"]

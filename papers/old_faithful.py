@@ -230,7 +230,7 @@ def _draw_panel(ax: Axes, X: Array, end: variational_mixtures.Ended) -> None:
     from mixfold.plots.ellipses import plot_ellipses
 
     ax.plot(*X.T, ".", ms=3, color="0.6", zorder=0)
-    plot_ellipses(ax, Shown(end.weights, end.means, end.covariances))
+    plot_ellipses(Shown(end.weights, end.means, end.covariances), ax=ax)
     ax.spines[["top", "right"]].set_visible(False)
 
 
