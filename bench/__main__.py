@@ -24,6 +24,7 @@ class Comparison(StrEnum):
     """
 
     models = "models"
+    small = "small"
     per_iteration = "per-iteration"
     memory = "memory"
     growth = "growth"

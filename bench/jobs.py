@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-_LIMITS = (
+LIMITS = (
     "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS", "NUMBA_NUM_THREADS",
 )  # fmt: skip
@@ -28,7 +28,7 @@ class JobError(RuntimeError):
 def run(function: str, *, threads: int | None, **arguments: Any) -> Any:
     """What ``module:function`` returns in a process limited to ``threads`` (None: all cores)."""
     environment = dict(os.environ)
-    for name in _LIMITS:
+    for name in LIMITS:
         environment.pop(name, None)
         if threads is not None:
             environment[name] = str(threads)

@@ -69,11 +69,13 @@ if TYPE_CHECKING:
     )
     from mixfold.estimators.search.mixture_search import MixtureSearch as MixtureSearch
     from mixfold.estimators.shell.base import DegenerateWarning as DegenerateWarning
+    from mixfold.estimators.shell.frozen import freeze as freeze
     from mixfold.estimators.topics.latent_dirichlet_allocation import (
         LatentDirichletAllocation as LatentDirichletAllocation,
     )
     from mixfold.estimators.topics.pcp import PCP as PCP
     from mixfold.estimators.topics.plsi import PLSI as PLSI
+    from mixfold.schema.schema import Schema as Schema
     from mixfold.store import load as load
 
 __version__ = "0.1.0"
@@ -81,7 +83,9 @@ __version__ = "0.1.0"
 _HOMES = {
     **{name: entry.home for name, entry in ENTRIES.items()},
     "DegenerateWarning": "mixfold.estimators.shell.base",
+    "Schema": "mixfold.schema.schema",
     "bootstrap_lrt": "mixfold.estimators.mixtures.bootstrap",
+    "freeze": "mixfold.estimators.shell.frozen",
     "gap_statistic": "mixfold.estimators.mixtures.gap",
     "load": "mixfold.store",
     "sample_codebook": "mixfold.estimators.networks.codebook_draws",

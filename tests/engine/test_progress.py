@@ -14,8 +14,9 @@ import pytest
 
 from mixfold.engine.progress import Progress
 from mixfold.math.compilation import COMPILING, told_of_compilation
+from mixfold.math.compiled import load_numba
 
-# listens to numba
+load_numba()  # who listens to it
 
 
 def new_kernel(module: str = "mixfold.math.example"):
@@ -75,7 +76,7 @@ def run_in_terminal(words: list[str], environment: dict[str, str]) -> str:
 @pytest.mark.slow
 def test_the_first_fit_on_a_machine_says_that_it_compiles(tmp_path: Path) -> None:
     table, model = tmp_path / "table.csv", tmp_path / "model.mixfold"
-    np.savetxt(table, np.random.default_rng(0).normal(size=(60, 2)), delimiter=",", header="a,b")
+    np.savetxt(table, np.random.default_rng(0).normal(size=(2000, 2)), delimiter=",", header="a,b")
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     words = [sys.executable, "-m", "mixfold", "fit", str(table), "-k", "2", "--out", str(model)]
     assert "compiling kernels" in run_in_terminal(words, environment)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numba import njit
 
+import mixfold.math.vector_exponential  # noqa: F401 (what is compiled in its place)
 from mixfold.math.exponential import exp_nonpositive
 
 

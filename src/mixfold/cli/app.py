@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from mixfold.cli import (
     apply,
@@ -22,9 +24,11 @@ from mixfold.cli import (
     report,
     reproduce,
     sample,
+    schemas,
     select,
     topics,
 )
+from mixfold.cli.front import Mistake, check_words
 from mixfold.cli.terminal import strip_controls
 from mixfold.math.compilation import COMPILING, told_of_compilation
 
@@ -37,13 +41,34 @@ _HELP = (
     "file with one on each line. A model file holds numbers and words, no code."
 )
 _EPILOG = (
-    "Start with [bold]mixfold demo[/bold], or with\n"
-    "[bold]mixfold fit table.parquet --components 8 --out groups.mixfold[/bold]\n\n"
+    "\b\nStart with mixfold demo, or with\n"
+    "mixfold fit table.parquet --components 8 --out groups.mixfold\n\n"
     "Exit codes: 0 done; 1 the work failed (bad data, full disk); 2 the command is wrong."
 )
 
+
+class Program(TyperGroup):
+    """Help and errors of the program as plain text: to import what frames them takes longer than
+    to find the mistake. The help of a command has frames."""
+
+    def __init__(self, *words: Any, **settings: Any) -> None:
+        super().__init__(*words, **settings)
+        self.rich_markup_mode = None
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Each command with its first paragraph, not cut off."""
+        rows = []
+        for name in self.list_commands(ctx):
+            text = getattr(self.get_command(ctx, name), "help", None) or ""
+            paragraph = " ".join(text.split("\n\n")[0].split())
+            rows.append((name, re.sub(r"\[/?\w+\]", "", paragraph)))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
 app = typer.Typer(
     name="mixfold",
+    cls=Program,
     help=_HELP,
     epilog=_EPILOG,
     no_args_is_help=True,
@@ -55,6 +80,7 @@ app = typer.Typer(
 for _command in (
     fit.fit,
     models.models,
+    schemas.columns,
     select.select,
     clusters.cluster,
     apply.predict,
@@ -113,6 +139,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     debug = "--debug" in words
     # People add --debug at the end of the line that just failed; the parser wants it in front.
     words = ["--debug"] * debug + [word for word in words if word != "--debug"]
+    try:
+        check_words(app, words)
+    except Mistake as mistake:
+        command = mistake.usage.partition(" ")[0]
+        of = "mixfold" if command.startswith("[") else f"mixfold {command}"
+        text = f"Usage: mixfold {mistake.usage}\nTry '{of} -h' for help.\n\nError: {mistake}"
+        typer.echo(strip_controls(text), err=True)
+        sys.exit(2)
     run_app(app, "mixfold", words, debug)
 
 

@@ -6,14 +6,16 @@ import zipfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from mixfold.catalogue import Entry
 from mixfold.cli.registry import MODELS
 from mixfold.cli.texts import TextSettings, count_known, count_words, is_text, open_texts
-from mixfold.contracts import Array, Source
+
+if TYPE_CHECKING:
+    from mixfold.contracts import Array, Source
 
 _PARTS = ("data", "indices", "indptr", "shape")
 

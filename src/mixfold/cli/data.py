@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -14,7 +14,9 @@ from mixfold.cli.numeric import in_options
 from mixfold.cli.outputs import has_target
 from mixfold.cli.tables import check_not_input
 from mixfold.cli.texts import TextSettings
-from mixfold.contracts import Source
+
+if TYPE_CHECKING:
+    from mixfold.contracts import Source
 
 # Entries of a piece: large enough to keep the cores busy, about 32 MB in double precision.
 _PIECE = 2**22
@@ -96,6 +98,10 @@ def open_for(
     if is_corpus(file):
         return open_corpus_for(model, file, columns, encoding)
     TextSettings(encoding=encoding).refuse(str(file))
+    if columns is None and hasattr(model, "schema_"):
+        from mixfold.engine.sources import open_source
+
+        return open_source(model.schema_.encode_table(file))
     fitted = getattr(model, "feature_names_in_", None)
     if columns is None and fitted is not None and file.suffix.lower() != ".npy":
         columns = [str(name) for name in fitted]

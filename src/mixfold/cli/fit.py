@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,7 +33,9 @@ from mixfold.cli.texts import (
     TextSettings,
 )
 from mixfold.cli.widths import check_width
-from mixfold.contracts import Source
+
+if TYPE_CHECKING:
+    from mixfold.contracts import Source
 
 
 def fit(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from mixfold.cli.corpus import document_names, is_corpus
 from mixfold.cli.options import split_columns
-from mixfold.contracts import Source
+
+if TYPE_CHECKING:
+    from mixfold.contracts import Source
 
 # From some rows to columns of the output, as arrays of one length by name.
-Task = Callable[[Source], Mapping[str, Any]]
+Task = Callable[["Source"], Mapping[str, Any]]
 # The first columns of so many rows more.
 Take = Callable[[int], Mapping[str, Any]]
 

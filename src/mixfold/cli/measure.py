@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,9 +14,11 @@ from mixfold.cli.data import load_model
 from mixfold.cli.options import ColumnsOption, DataArgument, KeepOption, ModelArgument, QuietOption
 from mixfold.cli.outputs import has_target
 from mixfold.cli.rows import write_rows
-from mixfold.contracts import Array, Source
 
-Measure = Callable[[Source], Array]
+if TYPE_CHECKING:
+    from mixfold.contracts import Array, Source
+
+Measure = Callable[["Source"], "Array"]
 
 
 def measure(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from inspect import signature
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,7 +24,9 @@ from mixfold.cli.rows import write_rows
 from mixfold.cli.texts import EncodingOption
 from mixfold.cli.topic_rows import name_topic_columns
 from mixfold.cli.topics import is_topic_model
-from mixfold.contracts import Array, Source
+
+if TYPE_CHECKING:
+    from mixfold.contracts import Array, Source
 
 
 class Method(StrEnum):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -13,7 +13,9 @@ from mixfold.cli.keep import Task, beside, first_columns
 from mixfold.cli.options import split_columns
 from mixfold.cli.progress import row_progress
 from mixfold.cli.tables import TableWriter, check_not_input, check_output
-from mixfold.contracts import Source
+
+if TYPE_CHECKING:
+    from mixfold.contracts import Source
 
 
 def write_rows(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from mixfold.cli.rows import write_rows
-from mixfold.contracts import Array, Source
+
+if TYPE_CHECKING:
+    from mixfold.contracts import Array, Source
 
 
 def score_documents(

@@ -8,6 +8,7 @@ failure, and takes the plain step when the rule gives up. So the fit stays monot
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -97,8 +98,9 @@ class QuasiNewton:
         here = points[-1]
         if here.gradient is None or here.metric is None or len(failures) > self.max_failures:
             return None
-        direction = _ascent(points)
-        slope = float(here.gradient @ direction)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused by the next line
+            direction = _ascent(points)
+            slope = float(here.gradient @ direction)
         if not (np.isfinite(slope) and slope > 0):
             return None
         step = _shorter(here.objective, slope, failures[-1]) if failures else 1.0
@@ -115,7 +117,7 @@ def _ascent(points: Sequence[Point]) -> Array:
             continue
         s, y = b.x - a.x, a.gradient - b.gradient
         product = float(s @ y)
-        if product > 1e-10 * np.linalg.norm(s) * np.linalg.norm(y):
+        if product > 1e-10 * math.sqrt(float(s @ s) * float(y @ y)):
             pairs.append((s, y, 1 / product))
     q, remembered = here.gradient.copy(), []
     for s, y, rho in reversed(pairs):

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from mixfold.contracts import Context, Event, Model, Update
+from mixfold.contracts import Context, Event, Model, Update, changed
 from mixfold.engine.acceleration import Failure, Point
 from mixfold.engine.memoised import Memo, context_of, lap
 from mixfold.engine.online import OnlineMemo, begin_online, make_online_pass
-from mixfold.engine.random import RowKeys
+from mixfold.engine.random import LateGenerator, RowKeys
 from mixfold.engine.state import (
     Climb,
     Rules,
@@ -59,13 +59,13 @@ def climb(
             state = _pass(task, state, rules)
             if not state.reason and rules.deadline.has_passed:
                 # only now: the next point is chosen, so that a stored climb can go on
-                state = replace(state, reason="time_budget")
+                state = changed(state, reason="time_budget")
             if watch is not None:
                 watch(state)
         except KeyboardInterrupt:
             if state.best is None:
                 raise
-            state = replace(state, reason=state.reason or "interrupted")
+            state = changed(state, reason=state.reason or "interrupted")
     return state
 
 
@@ -80,12 +80,12 @@ def _pass(task: Task, state: Climb, rules: Rules) -> Climb:
     stats = visit(task, state.params, state.n_passes, state.rows)
     objective = model.objective(state.params, stats)
     tries = state.tries + (state.proposal is not None)
-    state = replace(
+    state = changed(
         state, n_passes=state.n_passes + 1, tries=tries, weight=model.total_weight(stats)
     )
     if state.proposal is not None and not objective > state.objective:
         failure = Failure(state.proposal.step, objective)
-        return _step(task, replace(state, failures=(*state.failures, failure)), rules)
+        return _step(task, changed(state, failures=(*state.failures, failure)), rules)
     if _is_on_trial(state) and not objective >= state.objective:
         return _take_back(task, state)
     _check_finite(objective, state)
@@ -113,9 +113,9 @@ def _lap(task: Task, state: Climb, rules: Rules, size: int) -> Climb:
         task.memory.resume(state.rows)
     params, stats, memo = lap(task, state.params, memo, size, state.n_passes, context)
     objective = task.model.free_energy(params, stats)  # type: ignore[attr-defined]
-    state = replace(state, n_passes=state.n_passes + 1, weight=task.model.total_weight(stats))
+    state = changed(state, n_passes=state.n_passes + 1, weight=task.model.total_weight(stats))
     _check_finite(objective, state)
-    return _accept(task, replace(state, params=params, memo=memo), stats, objective, rules)
+    return _accept(task, changed(state, params=params, memo=memo), stats, objective, rules)
 
 
 def _check_finite(objective: float, state: Climb) -> None:
@@ -131,16 +131,18 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
     """The point just visited becomes the best; stop there, or choose the next."""
     state = _accept_rows(task, forget_climb_of_other_data(state, objective))
     if _is_on_trial(state):
-        state = replace(state, length=LENGTHEN * state.length or 1.0)
+        state = changed(state, length=LENGTHEN * state.length or 1.0)
     events = add_events(state.events, _falls(state, objective, task.single))
     plain, jump = state.plain + 1, state.jump
     if state.proposal is not None:
         plain, jump = 1, objective - state.objective
     trace = (*state.trace, objective)
-    state = replace(
+    counted = getattr(task.model, "components_in_use", None)
+    state = changed(
         state,
         best=state.params,
         trace=trace,
+        sizes=() if counted is None else (*state.sizes, counted(stats)),
         plain=plain,
         jump=jump,
         events=events,
@@ -151,19 +153,19 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
     )
     reason = _reason(state, rules)
     if reason:
-        return replace(state, reason=reason)
+        return changed(state, reason=reason)
     update = _m_step(task, state, stats, state.n_iter)
-    state = replace(
+    state = changed(
         state,
         image=update.params,
         events=add_step_events(state.events, update.events, tentative=update.length is not None),
-        points=_remember(task.model, state, stats, update.params, rules),
+        points=remember(task.model, state, stats, update.params, rules),
         **_trial(update, state, stats),
     )
     if update.params is state.params:  # the model says so: a fixed point, there is no next
-        return replace(state, remaining=0.0, reason="converged")
+        return changed(state, remaining=0.0, reason="converged")
     if not update.monotone:  # a repair: what came before says nothing about what comes now
-        state = replace(state, points=(), plain=0)
+        state = changed(state, points=(), plain=0)
     return _step(task, state, rules)
 
 
@@ -173,12 +175,12 @@ def _accept_rows(task: Task, state: Climb) -> Climb:
         return state
     task.memory.accept()
     events = add_events(state.events, task.memory.take_events())
-    return replace(state, rows=task.memory.state, events=events)
+    return changed(state, rows=task.memory.state, events=events)
 
 
 def _m_step(task: Task, state: Climb, stats: Any, n_iter: int) -> Update[Any]:
     """The plain step from ``best``, which is iteration ``n_iter``, of the length that is due."""
-    rng = np.random.default_rng([task.seed % 2**63, n_iter])
+    rng: Any = LateGenerator(task.seed % 2**63, n_iter)
     rows = None if task.memory is None or state.memo is not None else task.memory.parts()
     context = Context(task.pilot, rng, n_iter + 1, state.events, length=state.length, rows=rows)
     return task.model.update(state.best, stats, context)
@@ -199,9 +201,9 @@ def _is_on_trial(state: Climb) -> bool:
 def _take_back(task: Task, state: Climb) -> Climb:
     """After a tentative step that lowered the objective: a shorter one from the same point."""
     length = SHORTEN * state.length
-    state = replace(state, length=length if length >= SHORTEST else 0.0)
+    state = changed(state, length=length if length >= SHORTEST else 0.0)
     update = _m_step(task, state, state.stats, state.n_iter - 1)
-    state = replace(
+    state = changed(
         state,
         params=update.params,
         image=update.params,
@@ -210,8 +212,8 @@ def _take_back(task: Task, state: Climb) -> Climb:
         **_trial(update, state, state.stats),
     )
     if update.params is state.best:
-        return replace(state, n_iter=state.n_iter - 1, remaining=0.0, reason="converged")
-    return state if update.monotone else replace(state, plain=0)
+        return changed(state, n_iter=state.n_iter - 1, remaining=0.0, reason="converged")
+    return state if update.monotone else changed(state, plain=0)
 
 
 def _falls(state: Climb, objective: float, single: bool) -> tuple[Event, ...]:
@@ -247,9 +249,10 @@ def _extrapolation_is_exhausted(state: Climb, rules: Rules) -> bool:
     return state.tries >= MIN_TRIES and state.jump <= rules.tol * state.weight
 
 
-def _remember(
+def remember(
     model: Model[Any, Any, Any], state: Climb, stats: Any, image: Any, rules: Rules
 ) -> tuple[Point, ...]:
+    """What acceleration remembers once the point of ``state`` has been visited."""
     if rules.acceleration is None:
         return ()
     gradient, metric = model.derivatives(state.params, stats) or (None, None)
@@ -279,8 +282,8 @@ def _step(task: Task, state: Climb, rules: Rules) -> Climb:
         params = task.model.from_coordinates(state.image, proposal.x)
     if params is None:
         resting = _resting(state)
-        return replace(state, params=state.image, proposal=None, n_iter=n_iter, **resting)
-    return replace(state, params=params, proposal=proposal, n_iter=n_iter)
+        return changed(state, params=state.image, proposal=None, n_iter=n_iter, **resting)
+    return changed(state, params=params, proposal=proposal, n_iter=n_iter)
 
 
 def _resting(state: Climb) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -30,6 +31,7 @@ from mixfold.engine.state import (
     resume_climb,
     was_stopped,
 )
+from mixfold.engine.together import first_steps
 from mixfold.engine.unions import keep_ended, merge_climbs
 
 # Candidate starts race on the pilot: so many steps, after which so many go on
@@ -88,6 +90,13 @@ class Fit:
     events: tuple[Event, ...]
     pilot: Pilot
     climb: Climb
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Components in use at each value of the trace; none of models that do not count them, and
+        of a fit that goes on from a file of an earlier version."""
+        found = self.climb.sizes
+        return found[self.climb.earlier :] if len(found) == len(self.climb.trace) else ()
 
     @property
     def converged(self) -> bool:
@@ -280,14 +289,37 @@ def _race(
     Those that were left behind come after the others."""
     behind: list[Climb] = []
     for passes, survivors in rounds:
-        climbs = [_follow(task, c, rules, passes) for c in climbs]
+        climbs, complete = _make_passes(task, climbs, rules, passes)
         groups = _group_equal(climbs)
         best = [group[0] for group in groups]
         best, behind = best[:survivors], best[survivors:] + behind
+        ahead = {id(c): complete(c) for c in best}
+        climbs = [ahead[id(c)] for c in climbs if id(c) in ahead]
+        best = [ahead[id(c)] for c in best]
         if len(best) == 1 or len(groups[0]) >= DECIDED:
             break
-        climbs = [c for c in climbs if any(c is b for b in best)]
     return best + behind
+
+
+def _make_passes(
+    task: Task, climbs: list[Climb], rules: Rules, passes: int
+) -> tuple[list[Climb], Callable[[Climb], Climb]]:
+    """Each climb after some more passes, and what makes one that goes on whole: a climb that was
+    made together with others lacks what it remembers."""
+    together = first_steps(task, climbs, rules, passes)
+    if together is None:
+        return [_follow(task, c, rules, passes) for c in climbs], lambda climb: climb
+    done = [
+        _follow(task, c, rules, passes) if made is None else made
+        for c, made in zip(climbs, together.climbs, strict=True)
+    ]
+    places = {id(c): i for i, c in enumerate(together.climbs) if c is not None}
+
+    def complete(climb: Climb) -> Climb:
+        place = places.get(id(climb))
+        return climb if place is None else together.whole(task, rules, place)
+
+    return done, complete
 
 
 def _group_equal(climbs: list[Climb]) -> list[list[Climb]]:

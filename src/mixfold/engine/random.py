@@ -139,3 +139,19 @@ def seed_from(random_state: Any = None) -> int:
         "random_state must be None, an integer, a numpy.random.RandomState or a "
         f"numpy.random.Generator, got {random_state!r}"
     )
+
+
+class LateGenerator:
+    """``numpy.random.default_rng`` of some numbers, made when it is asked for something: hardly any
+    M step draws, and to make one takes as long as a step on a few rows."""
+
+    def __init__(self, *numbers: int) -> None:
+        self._numbers = numbers
+        self._made: np.random.Generator | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # copies and pickles make their own
+            raise AttributeError(name)
+        if self._made is None:
+            self._made = np.random.default_rng(list(self._numbers))
+        return getattr(self._made, name)

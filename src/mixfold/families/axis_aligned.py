@@ -156,6 +156,10 @@ class AxisGaussian(GaussianFamily):
         theta = np.concatenate([head, linear, -0.5 * reading.precision], axis=1)
         return features, theta.astype(tile_width(block.X.dtype, reading.amplification.max()))
 
+    def lift_complete_rows(self, reading: AxisReading) -> tuple[FeatureMap, Array] | None:
+        block = Block(np.empty((0, reading.means.shape[1])))
+        return self._lift(block, reading) if self._kernel_can(block, reading) else None
+
     def numbers_of_row(self, block: Block, reading: AxisReading) -> int:
         if issparse(block.X) and block.complete and safe_about_zero(reading):
             return max(1, int(block.X.nnz) // max(1, block.n_rows))  # they stay sparse

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import reduce
 from typing import Any, ClassVar, Self
@@ -11,7 +12,7 @@ import numpy as np
 
 from mixfold.contracts import Array, Block, Metric
 from mixfold.math.frame import Frame, bulk_of, frame_of, widen_constant_columns
-from mixfold.math.lifted import Sums
+from mixfold.math.lifted import FeatureMap, Sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +246,10 @@ class ComponentFamily(ABC):
     def log_density(self, block: Block, reading: Any) -> Array:
         """Log densities (n, K) of a block by the fastest route that is exact for it."""
 
+    def lift_complete_rows(self, reading: Any) -> tuple[FeatureMap, Array] | None:
+        """Features of a complete row and log densities as rows over them, where that is exact."""
+        return None
+
     def trust(self, reading: Any, dtype: Any) -> Trust:
         """How far from all components the scores of rows of this type can be relied on."""
         return EVERYWHERE
@@ -264,6 +269,22 @@ class ComponentFamily(ABC):
         """Both at once over a whole block by the fast kernel; None if the block is not for it.
 
         Rows that the kernel is not to be trusted with are named in ``Sums.left_out``."""
+
+    def stack(self, params: Sequence[Any]) -> Any:
+        """The components of several mixtures in one frame, one after the other; None if a pass
+        over all of them at once is not offered."""
+        return None
+
+    def unstack(self, params: Any, moments: Any, n_groups: int) -> list[tuple[Any, Any]]:
+        """Parameters and moments of all components as those of each mixture."""
+        raise TypeError(f"{self.name} components are not stacked")
+
+    def grouped_pass(
+        self, block: Block, reading: Any, log_weights: Array
+    ) -> tuple[Any, list[Sums]] | None:
+        """``fused_pass`` of several mixtures at once, with ``log_weights`` (C, K): the moments of
+        all components, sums of each mixture; None if the block is not for it."""
+        return None
 
     @abstractmethod
     def about_frame(self, moments: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -85,11 +85,16 @@ def read_dense(
     # the size of the terms whose sum is the quadratic form, at a typical row of the component
     reach = np.abs(means) + np.sqrt(np.diagonal(covariances, axis1=1, axis2=2))
     precisions = whiten @ np.swapaxes(whiten, -1, -2)
-    amplification = np.einsum("kd,kde,ke->k", reach, np.abs(precisions), reach)
+    amplification = (reach * (np.abs(precisions) @ reach[:, :, None])[..., 0]).sum(axis=1)
     theta = None
     if size <= LIFT_LIMIT and (amplification <= AMPLIFICATION_LIMIT).all():
         theta = lifted_theta(precisions, means, constant)
     return DenseReading(frame, means, whiten, constant, amplification, theta)
+
+
+@cache
+def _halved_diagonal(size: int) -> Array:
+    return np.where(np.eye(size, dtype=bool), 0.5, 1.0)
 
 
 def lifted_theta(precisions: Array, means: Array, constant: Array) -> Array:
@@ -97,8 +102,7 @@ def lifted_theta(precisions: Array, means: Array, constant: Array) -> Array:
     linear = np.einsum("kde,ke->kd", precisions, means)
     offset = constant - 0.5 * np.einsum("kd,kd->k", linear, means)
     # off-diagonal products stand once in the features and twice in the form
-    half = np.where(np.eye(means.shape[1], dtype=bool), 0.5, 1.0)
-    quadratic = -pack(precisions * half)
+    quadratic = -pack(precisions * _halved_diagonal(means.shape[1]))
     if len(quadratic) < len(means):  # one precision for all
         quadratic = np.repeat(quadratic, len(means), axis=0)
     return np.concatenate([offset[:, None], linear, quadratic], axis=1)
@@ -204,8 +208,13 @@ class DenseGaussian(GaussianFamily):
     matrix: ClassVar[bool] = True
 
     def mode(self, params: GaussianParams) -> DenseReading:
-        known = self.factors(params)
-        return read_dense(params.frame, params.means, self.dense(params), known)
+        """Made once for a point: estimators are asked for it again and again."""
+        if "reading" not in params.known:
+            known = self.factors(params)
+            reading = read_dense(params.frame, params.means, self.dense(params), known)
+            params.known["reading"] = reading
+        found: DenseReading = params.known["reading"]
+        return found
 
     def factors(self, params: GaussianParams) -> tuple[Array, Array]:
         """``factorise`` of the covariances, (K, D, D) or one for all; made once for a point."""
@@ -221,9 +230,9 @@ class DenseGaussian(GaussianFamily):
             frame, np.zeros((resp.shape[1], size)), self._unit(resp.shape[1], size)
         )
         reading = self.mode(start)
-        moments = self._sum(_Work(U), resp, reading)
-        means = np.divide(moments.first, moments.count, out=np.zeros_like(moments.first),
-                          where=moments.count > 0)  # fmt: skip
+        count = resp.sum(axis=0)[:, None]
+        first = np.stack([share @ U for share in resp.T])
+        means = np.divide(first, count, out=np.zeros_like(first), where=count > 0)
         # about the means: a start may have clusters that are tiny beside the spread of the data
         centred = DenseReading(
             frame, means, reading.whiten, reading.constant, np.full(len(means), np.inf)

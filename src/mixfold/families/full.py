@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -16,7 +17,13 @@ from mixfold.families.dense import (
 )
 from mixfold.families.gaussian import GaussianParams, Moments, flat, share, tile_width
 from mixfold.math.frame import Frame
-from mixfold.math.lifted import Sums, lifted_pass, product_features
+from mixfold.math.lifted import (
+    FeatureMap,
+    Sums,
+    lifted_groups,
+    lifted_pass,
+    product_features,
+)
 from mixfold.math.symmetric import (
     from_log_cholesky,
     log_cholesky,
@@ -65,8 +72,10 @@ class FullGaussian(DenseGaussian):
         return n_components * (n_features + n_features * (n_features + 1) // 2)
 
     def coordinates(self, params: GaussianParams) -> Array:
-        factors, _ = self.factors(params)
-        return flat(params.means, log_cholesky(factors))
+        if "coordinates" not in params.known:  # of a point and, one pass before, of its image
+            factors, _ = self.factors(params)
+            params.known["coordinates"] = flat(params.means, log_cholesky(factors))
+        return np.asarray(params.known["coordinates"])
 
     def from_coordinates(self, params: GaussianParams, vector: Array) -> GaussianParams:
         split, size = params.means.size, params.n_features
@@ -104,13 +113,48 @@ class FullGaussian(DenseGaussian):
         trusted = self.trust(reading, block.X.dtype).least
         features = product_features(size)
         sums = lifted_pass(block, reading.frame, features, theta.astype(width), trusted)
-        moments = Moments(
-            np.repeat(sums.moments[:, :1], size, axis=1),
-            sums.moments[:, 1 : size + 1],
-            sums.moments[:, size + 1 :],
-            np.zeros_like(reading.means),
+        return _as_moments(sums.moments, size), sums
+
+    def stack(self, params: Sequence[GaussianParams]) -> GaussianParams | None:
+        frame = params[0].frame
+        if any(one.frame is not frame for one in params):
+            return None
+        means = np.concatenate([one.means for one in params])
+        return GaussianParams(frame, means, np.concatenate([one.scatter for one in params]))
+
+    def unstack(
+        self, params: GaussianParams, moments: Moments, n_groups: int
+    ) -> list[tuple[GaussianParams, Moments]]:
+        of_params = (np.split(part, n_groups) for part in (params.means, params.scatter))
+        of_moments = (
+            np.split(part, n_groups)
+            for part in (moments.count, moments.first, moments.second, moments.origin)
         )
-        return moments, sums
+        return [
+            (GaussianParams(params.frame, *own), Moments(*sums))
+            for own, sums in zip(
+                zip(*of_params, strict=True), zip(*of_moments, strict=True), strict=True
+            )
+        ]
+
+    def grouped_pass(
+        self, block: Block, reading: DenseReading, log_weights: Array
+    ) -> tuple[Moments, list[Sums]] | None:
+        single = block.X.dtype != np.float64
+        if reading.theta is None or single or not self._kernel_can(block, reading):
+            return None
+        size = reading.means.shape[1]
+        theta = reading.theta.copy()
+        theta[:, 0] += log_weights.ravel()
+        trusted = self.trust(reading, np.dtype(float)).least
+        features = product_features(size)
+        found = lifted_groups(block, reading.frame, features, theta, len(log_weights), trusted)
+        return None if found is None else (_as_moments(found[0], size), found[1])
+
+    def lift_complete_rows(self, reading: DenseReading) -> tuple[FeatureMap, Array] | None:
+        if reading.theta is None:
+            return None
+        return product_features(reading.means.shape[1]), reading.theta
 
     def about_frame(self, moments: Moments) -> Moments:
         zero = np.zeros_like(moments.origin)
@@ -126,3 +170,9 @@ class FullGaussian(DenseGaussian):
 
     def _unit(self, n_components: int, n_features: int) -> Array:
         return np.tile(np.eye(n_features), (n_components, 1, 1))
+
+
+def _as_moments(sums: Array, size: int) -> Moments:
+    """Sums over (1, u_d, u_d u_e) as moments about the origin of the frame."""
+    count, first, second = sums[:, :1], sums[:, 1 : size + 1], sums[:, size + 1 :]
+    return Moments(np.repeat(count, size, axis=1), first, second, np.zeros_like(first))

@@ -16,12 +16,14 @@ the scores are -2 u.c_k + seen.c_k^2.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from mixfold.contracts import Array, Block
 from mixfold.math.centres import Assigned, Centres, row_weights
 from mixfold.math.compiled import kernel, summing_kernel
+from mixfold.math.frame import Frame
 
 # scores of a tile: small enough for the L2 cache, wide enough for the matrix product
 _TILE_SCORES, _LEAST_TILE, _MOST_TILE = 2**14, 64, 512
@@ -209,11 +211,79 @@ def _run(block: Block, centres: Centres, labels: Array, distances: Array) -> Ass
     count = np.zeros((K, 1 if block.complete else D))
     # rounding of a score: a few units per term, terms adding up like a random walk
     slack = 16 * (4 + np.sqrt(D)) * float(np.finfo(theta.dtype).eps)
+    if block.is_small:
+        return _small_pass(block, centres, theta, bias, slack, labels, distances)
     _pass(
         block.X, row_weights(block), frame.origin, 1.0 / frame.scale, points, theta, bias, slack,
         centres.norms.max(), _tile(K), mass, count, first, sums, labels, distances,
     )  # fmt: skip
     return Assigned(mass, mass[:, None] if block.complete else count, first, sums[0], sums[1])
+
+
+def _small_pass(
+    block: Block, centres: Centres, theta: Array, bias: Array, slack: float, labels: Array,
+    distances: Array,
+) -> Assigned:  # fmt: skip
+    """What ``_pass`` does, by numpy: for blocks that no kernel is loaded for."""
+    points, D = centres.points, centres.points.shape[1]
+    U = _enter(block, centres.frame, theta.dtype)
+    S = theta @ U.T
+    S += bias[:, None]
+    rows = np.arange(len(U))
+    arg = np.argmin(S, axis=0)
+    distance = _gaps_from(U, points[arg])
+    # NaN is an overflow, which scores cannot decide
+    limit = S[arg, rows] + slack * (distance + centres.norms.max())
+    for i in np.flatnonzero(~((limit < S).sum(axis=0) == len(points) - 1)):
+        if len(points) > 1:
+            arg[i] = _settle_row(U[i], points, np.flatnonzero(~(S[:, i] > limit[i])))
+    distance = _gaps_from(U, points[arg])
+    weight, counted = block.weights(), distance
+    if (weight == 0).any():  # whatever is in those rows
+        U, counted = np.where(weight[:, None] > 0, U, 0), np.where(weight > 0, distance, 0)
+    member = np.zeros((len(points), len(U)))
+    member[arg, rows] = weight
+    mass = member.sum(axis=1)
+    first = member @ U
+    count = first[:, D:] if U.shape[1] > D else mass[:, None]
+    if labels.size:
+        labels[:], distances[:] = arg, distance
+    inertia, total = float(weight @ counted), float(weight.sum())
+    return Assigned(mass, count, first[:, :D], inertia, total)
+
+
+def _enter(block: Block, frame: Frame, dtype: np.dtype[Any]) -> Array:
+    """What ``_load`` makes of all rows; the same in every pass."""
+    kept = block.known.get("rows")
+    if kept is not None and kept[0] is frame and kept[1].dtype == dtype:
+        return np.asarray(kept[1])
+    U: Array = ((block.X - frame.origin) * (1.0 / frame.scale)).astype(dtype)
+    if not block.complete:
+        seen = ~np.isnan(U)
+        U = np.concatenate([np.where(seen, U, 0), seen.astype(dtype)], axis=1)
+    block.known["rows"] = (frame, U)
+    return U
+
+
+def _gaps_from(U: Array, points: Array) -> Array:
+    """|u - c|^2 over what was seen, of each row and a centre of its own."""
+    D = points.shape[1]
+    gaps = U[:, :D] - points
+    if U.shape[1] > D:
+        gaps *= U[:, D:]
+    return np.asarray(np.einsum("nd,nd->n", gaps, gaps))
+
+
+def _settle_row(u: Array, points: Array, candidates: Array) -> int:
+    """The nearest of the candidates by differences; the first of several."""
+    D = points.shape[1]
+    seen = u[D:] if len(u) > D else 1.0
+    chosen = candidates[0]
+    for k in candidates[1:]:
+        a, b = points[k], points[chosen]
+        if ((b - a) * (2 * u[:D] - a - b) * seen).sum() < 0:
+            chosen = k
+    return int(chosen)
 
 
 def assign(block: Block, centres: Centres) -> Assigned:
@@ -237,6 +307,8 @@ def _in_double(block: Block) -> Block:
 def squared_distances(block: Block, centres: Centres) -> Array:
     """(n, K) squared distances of a dense block, in frame coordinates."""
     theta, bias = centres.scoring(block.X.dtype, block.complete)
+    if block.is_small:
+        return _small_distances(block, centres)
     out = np.empty((block.n_rows, len(centres.points)))
     _distances(
         block.X, centres.frame.origin, 1.0 / centres.frame.scale, centres.points, centres.norms,
@@ -245,3 +317,9 @@ def squared_distances(block: Block, centres: Centres) -> Array:
     if not np.isfinite(out).all() and block.X.dtype != np.float64:  # too far for float32
         return squared_distances(_in_double(block), centres)
     return out
+
+
+def _small_distances(block: Block, centres: Centres) -> Array:
+    """The same from differences, a centre at a time."""
+    U = _enter(block, centres.frame, np.dtype(np.float64))
+    return np.column_stack([_gaps_from(U, point[None]) for point in centres.points])

@@ -10,15 +10,16 @@ normalised and summed while it is in the cache; nothing of size N x K exists.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
 
 from mixfold.contracts import Array, Block, record
 from mixfold.math.compiled import kernel
-from mixfold.math.frame import Frame
+from mixfold.math.frame import Frame, same_frame
 from mixfold.math.tiles import (
+    FAR,
     TILE,
     kernel_rows,
     load_row_fields,
@@ -31,7 +32,9 @@ from mixfold.math.tiles import (
     sum_tile,
 )
 
-_NO_ROWS = np.empty(0, np.int64)
+_NO_ROWS, _NO_MOMENTS = np.empty(0, np.int64), np.empty((0, 0))
+# numbers of the features of a block that are kept from pass to pass, and made at once
+_KEPT = 2**17
 
 
 @record
@@ -132,6 +135,8 @@ def lifted_pass(
     dtype is the dtype of the arithmetic. Sums over tiles are float64 in any case. Rows whose
     largest log density is not above ``trusted`` are left out of the sums.
     """
+    if has_few_features(block, theta):
+        return _small_pass(block, frame, features, theta, trusted)
     moments, sums = np.zeros(theta.shape[::-1]), np.zeros(4)
     weight, labels = row_fields(block)
     left_out = marks_of(block, trusted)
@@ -155,9 +160,109 @@ def sums_of_pass(moments: Array, sums: Array, left_out: Array) -> Sums:
 
 def lifted_scores(block: Block, frame: Frame, features: FeatureMap, theta: Array) -> Array:
     """theta @ T(u) for each row of a dense block, as (n, K)."""
+    if has_few_features(block, theta):
+        return np.ascontiguousarray((theta @ _features(block, frame, features)).T)
     out = np.empty((block.n_rows, theta.shape[0]))
     _scores(
         kernel_rows(block), frame.origin, 1.0 / frame.scale, features.left, features.right,
         panels(theta), panel_width(*theta.shape), out,
     )  # fmt: skip
     return out
+
+
+# ------------------------------------------------ few rows
+
+
+def has_few_features(block: Block, theta: Array) -> bool:
+    """Whether the block is small, and its features fit the cache."""
+    return block.is_small and block.n_rows * sum(theta.shape) <= _KEPT
+
+
+def _features(block: Block, frame: Frame, features: FeatureMap) -> Array:
+    """T(u) of all rows, (P, n), which a fit asks for in every pass: frames stay what they are."""
+    kept = block.known.get("features")
+    if kept is not None:
+        of_frame, of_features, T = kept
+        if of_features is features and (of_frame is frame or same_frame(of_frame, frame)):
+            return np.asarray(T)
+    T = _make_features(block, frame, features)
+    block.known["features"] = (frame, features, T)
+    return T
+
+
+def _make_features(block: Block, frame: Frame, features: FeatureMap) -> Array:
+    U = enter_rows(block, frame)
+    if features.left.max() > len(frame.origin):
+        seen = ~np.isnan(U)
+        U = np.concatenate([np.where(seen, U, 0), seen])
+    V = np.concatenate([np.ones((1, block.n_rows)), U])
+    T = V[features.left]
+    T *= V[features.right]
+    return T
+
+
+def enter_rows(block: Block, frame: Frame) -> Array:
+    """Rows in frame coordinates, transposed (D, n), in double precision."""
+    return np.asarray((block.X.T - frame.origin[:, None]) * (1.0 / frame.scale)[:, None], float)
+
+
+def _small_pass(
+    block: Block, frame: Frame, features: FeatureMap, theta: Array, trusted: float
+) -> Sums:
+    T = _features(block, frame, features)
+    R, sums = share_rows(theta @ T, block, trusted)
+    return replace(sums, moments=R @ T.T)
+
+
+def share_rows(L: Array, block: Block, trusted: float) -> tuple[Array, Sums]:
+    """Weighted responsibilities (K, n) of log densities (K, n) in double precision, and what
+    ``normalise_tile`` sums; the moments are for the caller to add."""
+    if block.y is not None:
+        components = np.arange(len(L))[:, None]
+        L = np.where((block.y < 0) | (block.y == components), L, -np.inf)
+    weight = block.weights()
+    top, left_out = L.max(axis=0), _NO_ROWS
+    if trusted > -np.inf and not (top > trusted).all():
+        far = ~(top > trusted)  # NaN, an overflow, is far too
+        left_out = np.flatnonzero(far & (weight > 0))
+        weight, top, L = np.where(far, 0.0, weight), np.where(far, 0, top), np.where(far, 0, L)
+    gap = L - top
+    R = np.exp(gap)
+    total = R.sum(axis=0)
+    spread = (R * np.maximum(gap, FAR)).sum(axis=0)  # 0 * -inf would be NaN
+    log_total = np.log(total)
+    log_likelihood = float(weight @ (top + log_total))
+    entropy = float(weight @ (log_total - spread / total))
+    R *= weight / total
+    return R, Sums(R, log_likelihood, entropy, float(weight.sum()), left_out)
+
+
+def lifted_groups(
+    block: Block, frame: Frame, features: FeatureMap, theta: Array, n_groups: int, trusted: float
+) -> tuple[Array, list[Sums]] | None:
+    """``lifted_pass`` of several mixtures at once, whose components follow each other in ``theta``.
+
+    The moments (C K, P) of all components, and the sums of each mixture without moments. None for
+    a block that is not small, has labels, or rows that are not to be trusted in one of them.
+    """
+    if not has_few_features(block, theta) or block.y is not None:
+        return None
+    T = _features(block, frame, features)
+    L = (theta @ T).reshape(n_groups, -1, block.n_rows)
+    top = L.max(axis=1)
+    if not (top > trusted).all():
+        return None
+    L -= top[:, None]
+    R = np.exp(L)
+    total = R.sum(axis=1)
+    spread = (R * np.maximum(L, FAR, out=L)).sum(axis=1)
+    log_total, weight = np.log(total), block.weights()
+    log_likelihood = (top + log_total) @ weight
+    entropy = (log_total - spread / total) @ weight
+    R *= (weight / total)[:, None]
+    moments = R.reshape(-1, block.n_rows) @ T.T
+    whole = float(weight.sum())
+    return moments, [
+        Sums(_NO_MOMENTS, float(a), float(b), whole)
+        for a, b in zip(log_likelihood, entropy, strict=True)
+    ]

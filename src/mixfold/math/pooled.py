@@ -8,12 +8,14 @@ and K short products; the second moment is summed once for all components.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from mixfold.contracts import Array, Block
 from mixfold.math.compiled import kernel
 from mixfold.math.frame import Frame
-from mixfold.math.lifted import Sums, marks_of, sums_of_pass
+from mixfold.math.lifted import Sums, enter_rows, marks_of, share_rows, sums_of_pass
 from mixfold.math.tiles import (
     TILE,
     add_into,
@@ -82,6 +84,8 @@ def pooled_pass(
     ``whiten`` the factor A of the common precision A A'. Rows whose largest log density is not
     above ``trusted`` are left out of the sums.
     """
+    if block.is_small:
+        return _small_pass(block, frame, theta, whiten, trusted)
     size = whiten.shape[0]
     moments, second, sums = np.zeros(theta.shape[::-1]), np.zeros((size, size)), np.zeros(4)
     weight, labels = row_fields(block)
@@ -92,3 +96,20 @@ def pooled_pass(
         trusted, left_out,
     )  # fmt: skip
     return sums_of_pass(moments, sums, left_out), second
+
+
+def _small_pass(
+    block: Block, frame: Frame, theta: Array, whiten: Array, trusted: float
+) -> tuple[Sums, Array]:
+    U = enter_rows(block, frame)
+    white = whiten.T @ U
+    L = theta[:, 1:] @ U
+    L += theta[:, :1] - (white**2).sum(axis=0) / 2
+    R, sums = share_rows(L, block, trusted)
+    weight = block.weights()
+    if sums.left_out.size:
+        weight = weight.copy()
+        weight[sums.left_out] = 0
+    moments = np.column_stack([R.sum(axis=1), R @ U.T])
+    second = (U * weight) @ U.T
+    return replace(sums, moments=moments), second

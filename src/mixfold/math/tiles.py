@@ -18,7 +18,7 @@ TILE = 128
 SMALL_PRODUCT = 1_000_000
 _NO_WEIGHT, _NO_LABELS = np.empty(0), np.empty(0, np.int64)
 # what stands for the log of a share that is zero, in float32 so that it promotes nothing
-_FAR = np.float32(-1e3)
+FAR = np.float32(-1e3)
 
 
 def row_fields(block: Block) -> tuple[Array, Array]:
@@ -176,7 +176,7 @@ def normalise_tile(L, w, y, top, total, spread, R, sums, first, trusted, left_ou
             e = exp_nonpositive(gap)
             L[k, i] = e
             total[i] += e
-            spread[i] += e * max(gap, _FAR)  # 0 * -inf would be NaN
+            spread[i] += e * max(gap, FAR)  # 0 * -inf would be NaN
     for i in range(n):
         log_total = np.log(total[i])
         sums[0] += w[i] * (top[i] + log_total)

@@ -9,7 +9,7 @@ import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.plots.axes import axes_came_first, given_or_new
-from mixfold.plots.classifiers import LatentClassifier, latent_classifier
+from mixfold.plots.classifiers import CurvedClassifier, LatentClassifier, latent_classifier
 from mixfold.plots.latent_rows import LatentRows, latent_rows
 from mixfold.plots.scatter import group_by_label, label_axes, legend, names_of, scatter
 
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from matplotlib.collections import PathCollection
     from matplotlib.contour import QuadContourSet
 
+Classifier = LatentClassifier | CurvedClassifier
+
 _BORDER = "0.25"
-_STEPS = 301  # of the plane, in each direction
 
 
 def draw_discriminant(
@@ -68,7 +69,8 @@ def plot_discriminant(
     A point of the plane has the colour of the class that the model predicts for a complete row
     with these expected factors; other factors are at the mean of the rows, so that with more than
     two factors a row need not lie in the region of its prediction. Rows that lie in a region of
-    another colour are mistakes, where ``labels`` are true. Borders are straight lines.
+    another colour are mistakes, where ``labels`` are true. Borders are straight
+    lines, but for those of ``MixtureOfFactorModels(discriminant='curved')``.
 
     Parameters
     ----------
@@ -121,16 +123,17 @@ def plot_discriminant(
 
 
 def _regions(
-    ax: Axes, classifier: LatentClassifier, rows: LatentRows, shades: list[Any]
+    ax: Axes, classifier: Classifier, rows: LatentRows, shades: list[Any]
 ) -> list[QuadContourSet]:
     """Regions under the points, all over the view, and the borders between them."""
     from matplotlib.colors import ListedColormap
 
     view = (*ax.get_xlim(), *ax.get_ylim())
-    xs, ys = np.linspace(*view[:2], _STEPS), np.linspace(*view[2:], _STEPS)
+    steps = classifier.steps
+    xs, ys = np.linspace(*view[:2], steps), np.linspace(*view[2:], steps)
     scores = classifier.scores(_grid(xs, ys, rows))
     ax.imshow(
-        scores.argmax(axis=1).reshape(_STEPS, _STEPS),
+        scores.argmax(axis=1).reshape(steps, steps),
         cmap=ListedColormap(shades),
         vmin=-0.5,
         vmax=len(shades) - 0.5,
@@ -170,8 +173,7 @@ def _line() -> Any:
     return Line2D([], [], c=_BORDER, lw=1.2, label="discriminant")
 
 
-def _note(ax: Axes, classifier: LatentClassifier, factors: tuple[int, int]) -> None:
+def _note(ax: Axes, classifier: Classifier, factors: tuple[int, int]) -> None:
     """Say where the other factors are, if it matters."""
-    hidden = np.delete(classifier.coef - classifier.coef[:1], list(factors), axis=1)
-    if (np.abs(hidden) > 1e-9 * np.abs(classifier.coef).max()).any():
+    if classifier.sees_others(factors):
         ax.set_title("other factors at their mean", fontsize=8, color="0.4", loc="left")

@@ -74,12 +74,13 @@ _NAMES = {
     "bound": "bound on the log evidence",
     "log-loss": "held-out log loss per row",
     "squared-error": "held-out squared error",
+    "gap": "gap statistic",
 }
 
 
 def draw_search(ax: Axes, search: Any, *, criterion: str | None = None) -> tuple[str, int]:
     """Draw the table of a search on ``ax``; gives label and size of what is ringed."""
-    from mixfold.estimators.search.results import CRITERIA, HELD_OUT
+    from mixfold.estimators.search.results import CRITERIA, WITH_ERRORS
 
     wanted = search.criterion if criterion is None else criterion
     if wanted not in _NAMES:
@@ -96,7 +97,7 @@ def draw_search(ax: Axes, search: Any, *, criterion: str | None = None) -> tuple
     best = search.best_index_
     if wanted != search.criterion:
         best = int(np.argmin(np.where(kept, sign * values, np.inf)))
-    errors = table[f"{column}_se"] if wanted in HELD_OUT else np.full(len(values), np.nan)
+    errors = table[f"{column}_se"] if wanted in WITH_ERRORS else np.full(len(values), np.nan)
     labels = list(dict.fromkeys(table["label"]))
     colors = {}
     for label in labels:
@@ -119,7 +120,8 @@ def plot_search(search: Any, *, criterion: str | None = None, ax: Axes | None = 
     ----------
     search : MixtureSearch
         A fitted one.
-    criterion : {'bic', 'aic', 'icl', 'held-out', 'bound', 'log-loss', 'squared-error'}, optional
+    criterion : {'bic', 'aic', 'icl', 'held-out', 'bound', 'log-loss', 'squared-error', 'gap'}, \
+optional
         What to draw; that of the search by default.
     ax : matplotlib.axes.Axes, optional
         Where to draw. Without it a figure is made with ``pyplot``; it is ``returned.figure``, to

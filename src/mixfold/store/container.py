@@ -22,7 +22,6 @@ from io import BufferedReader
 from typing import Any
 
 import numpy as np
-import safetensors.numpy
 
 from mixfold.contracts import Array
 
@@ -85,6 +84,8 @@ def pack(document: Mapping[str, Any], arrays: Mapping[str, Array]) -> bytes:
         "sha256": _digest(text, arrays),
         "document": text,
     }
+    import safetensors.numpy
+
     content: bytes = safetensors.numpy.save(dict(arrays), metadata=metadata)
     size = int.from_bytes(content[:8], "little")
     if size > MAX_HEADER:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mixfold.contracts import Array, Block
+from mixfold.contracts import SMALL_BLOCK, Array, Block
 from mixfold.engine.sources.checks import FLOAT64, check_shape, column_label, float_dtype
 from mixfold.engine.sources.readahead import read_ahead
 from mixfold.engine.sources.rows import RowSource
@@ -30,6 +30,16 @@ class ArraySource(RowSource):
         super().__init__(shape, float_dtype(X.dtype), None, sides, complete, first_row)
         self._X = X
         self._as_is = _usable(X, self.dtype)
+        self._whole: Block | None = None
+
+    def _blocks(self, rows: int) -> Iterator[Block]:
+        """A table of one small block gives the same one in every pass, with what is known of it."""
+        if self.n_samples > rows or self.n_samples >= SMALL_BLOCK:
+            yield from super()._blocks(rows)
+            return
+        if self._whole is None:
+            self._whole = next(super()._blocks(rows))
+        yield self._whole
 
     def _take(self, first: int, last: int) -> Array:
         part = self._X[first:last]

@@ -17,7 +17,7 @@ from mixfold.engine.sources.folders import (
     refuse_governed,
 )
 from mixfold.engine.sources.parquet import ParquetSource
-from mixfold.engine.sources.weights_and_labels import sides_of
+from mixfold.engine.sources.weights_and_labels import refuse_names, sides_of
 
 _KINDS = {
     ".parquet": "parquet",
@@ -84,17 +84,6 @@ def _open_npy(files: tuple[Path, ...], columns: Any, weight: Any, y: Any) -> Map
     X = open_npy(str(files[0]))
     rows = X.shape[0] if X.ndim else 0
     return MappedSource(X, sides_of(weight, y, rows), str(files[0].resolve()))
-
-
-def refuse_names(what: str, columns: Any, weight: Any, y: Any) -> None:
-    """Arrays have no column names to choose by."""
-    named = {"sample_weight": isinstance(weight, str), "y": isinstance(y, str)}
-    for name, wrong in ({"columns": columns is not None} | named).items():
-        if wrong:
-            raise ValueError(
-                f"{name} chooses by name, but {what} has no column names. Give a table (pandas, "
-                "polars, Arrow, Parquet, CSV), or select from the array itself."
-            )
 
 
 def _files(path: Path) -> list[Path]:

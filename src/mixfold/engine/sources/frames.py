@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.engine.sources.arrow import not_a_number
 from mixfold.engine.sources.checks import FLOAT32, FLOAT64, check_shape, float_dtype
 from mixfold.engine.sources.columns import Choice, choose
 from mixfold.engine.sources.rows import RowSource
@@ -72,6 +71,8 @@ def check_pandas(frame: Any, choice: Choice, values: bool = True) -> None:
             continue
         known = column.dropna() if values else column
         shown = repr(known.iloc[0]) if len(known) else ""
+        from mixfold.engine.sources.arrow import not_a_number
+
         name = frame.columns[i]
         remedy = f"X.drop(columns={[name]!r})"
         raise not_a_number("the DataFrame", str(name), kind, shown, remedy=remedy)

@@ -5,17 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from scipy import sparse
 
 from mixfold.contracts import Source
 from mixfold.engine.sources.array import ArraySource, MappedSource, as_array, is_path
 from mixfold.engine.sources.dask import is_dask, is_dask_frame, open_dask
-from mixfold.engine.sources.files import open_files, refuse_names
-from mixfold.engine.sources.frames import open_pandas
 from mixfold.engine.sources.sparse import SparseSource
-from mixfold.engine.sources.tables import open_arrow, open_polars
-from mixfold.engine.sources.weights_and_labels import sides_of
+from mixfold.engine.sources.weights_and_labels import refuse_names, sides_of
 
 
 def open_source(
@@ -80,15 +76,26 @@ def open_source(
 
 
 def _open_named(X: Any, columns: Any, weight: Any, y: Any) -> Source | None:
-    """A source over something whose columns have names, or None."""
+    """A source over something whose columns have names, or None.
+
+    Readers of tables are imported where there is a table: an array needs none of them.
+    """
     if is_path(X) or (isinstance(X, (list, tuple)) and X and all(is_path(item) for item in X)):
+        from mixfold.engine.sources.files import open_files
+
         return open_files(X, columns, weight, y)
-    if isinstance(X, (pa.Table, pa.RecordBatch)):
-        return open_arrow(X, columns, weight, y)
     package = type(X).__module__.partition(".")[0]
+    if package == "pyarrow" and type(X).__name__ in ("Table", "RecordBatch"):
+        from mixfold.engine.sources.tables import open_arrow
+
+        return open_arrow(X, columns, weight, y)
     if package == "pandas":
+        from mixfold.engine.sources.frames import open_pandas
+
         return open_pandas(X, columns, weight, y)
     if package == "polars":
+        from mixfold.engine.sources.tables import open_polars
+
         return open_polars(X, columns, weight, y)
     if is_dask_frame(X):
         return open_dask(X, columns, weight, y)

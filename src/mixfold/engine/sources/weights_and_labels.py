@@ -96,3 +96,14 @@ def _labels(y: Any) -> Array | None:
     if values.ndim == 0:
         raise ValueError(f"y must have one entry per row, got the single value {y!r}.")
     return values
+
+
+def refuse_names(what: str, columns: Any, weight: Any, y: Any) -> None:
+    """Arrays have no column names to choose by."""
+    named = {"sample_weight": isinstance(weight, str), "y": isinstance(y, str)}
+    for name, wrong in ({"columns": columns is not None} | named).items():
+        if wrong:
+            raise ValueError(
+                f"{name} chooses by name, but {what} has no column names. Give a table (pandas, "
+                "polars, Arrow, Parquet, CSV), or select from the array itself."
+            )

@@ -25,8 +25,8 @@ _DOC = """{title}
     prior : {{None, 'default'}} or dict, default=None
         Prior of the components: {settings}.
     learn_prior : bool, default=False
-        Let the prior of the components follow them (type-II maximum likelihood), once they have
-        been fitted under the prior that is given; the bound is never below that fit's.
+        Let the prior of the components follow them ('vb'), or draw it with them ('gibbs' and
+        'collapsed'), as in :class:`Mixture`.
     family_options : dict, default=None
         {options}
     tol : float, default=1e-6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import os
 import sys
@@ -205,6 +206,10 @@ class MixfoldEstimator(Reported, BaseEstimator):
 
     def _check_state(self) -> None:
         """Refuse a loaded state whose parts do not fit each other, and publish what follows."""
+
+    def _of_numbers(self) -> Self:
+        """A copy that answers in numbers, if this one answers in the words of a table."""
+        return copy.copy(self)
 
     def _check_answers(self) -> None:
         """Refuse a state that was loaded and does not answer for a few rows."""

@@ -17,7 +17,7 @@ from mixfold.families.factor.records import FactorSums, Latents, no_latents
 from mixfold.families.factor.stacked_products import lift_for
 from mixfold.math.compiled import kernel
 from mixfold.math.exponential import exp_nonpositive
-from mixfold.math.lifted import Sums, marks_of, sums_of_pass
+from mixfold.math.lifted import Sums, marks_of, share_rows, sums_of_pass
 from mixfold.math.low_rank import log_density
 from mixfold.math.tiles import row_fields
 
@@ -82,6 +82,32 @@ def _share(P, L, weight, labels, first, n_factors, R, sums, trusted, left_out):
             P[n, at + n_factors] = r
 
 
+def _small_scores(P: Array, quadratic: Array, shift: Array, constant: Array) -> tuple[Array, Array]:
+    """What ``_scores`` does, by numpy: for blocks that no kernel is loaded for."""
+    K, d = shift.shape
+    P = P.reshape(len(P), K, d + 1)
+    P[:, :, :d] -= shift
+    norm = (P[:, :, :d] ** 2).sum(axis=2) + 2 * P[:, :, d] - quadratic
+    return P.reshape(len(P), -1), constant + norm / 2
+
+
+def _small_share(
+    P: Array, quadratic: Array, shift: Array, constant: Array, block: Block, trusted: float,
+    totals: Array, left_out: Array,
+) -> tuple[Array, Array]:  # fmt: skip
+    """What ``_scores`` and ``_share`` do."""
+    K, d = shift.shape
+    P, L = _small_scores(P, quadratic, shift, constant)
+    shares, sums = share_rows(L.T, block, trusted)
+    totals += sums.log_likelihood, sums.entropy, sums.weight, len(sums.left_out)
+    left_out[sums.left_out] = True
+    R = np.ascontiguousarray(shares.T)
+    parts = P.reshape(len(P), K, d + 1)
+    parts[:, :, :d] *= R[:, :, None]
+    parts[:, :, d] = R
+    return P, R
+
+
 def lifted_pass(
     block: Block, reading: FactorReading, log_weights: Array
 ) -> tuple[FactorSums, Sums]:
@@ -98,9 +124,14 @@ def lifted_pass(
     for first in range(0, block.n_rows, TILE_ROWS):
         U = lift.enter(block.X[first : first + TILE_ROWS])
         P, square, quadratic = lift.products(U)
-        L, R = np.empty(quadratic.shape, lift.dtype), np.empty(quadratic.shape, lift.dtype)
-        _scores(P, quadratic, lift.shift, constant, L)
-        _share(P, L, weight, labels, first, d, R, totals, trusted, left_out)
+        if block.is_small:
+            part_of_rows = block.part(first, first + TILE_ROWS)
+            P, R = _small_share(P, quadratic, lift.shift, constant, part_of_rows, trusted,
+                                totals, left_out[first:])  # fmt: skip
+        else:
+            L, R = np.empty(quadratic.shape, lift.dtype), np.empty(quadratic.shape, lift.dtype)
+            _scores(P, quadratic, lift.shift, constant, L)
+            _share(P, L, weight, labels, first, d, R, totals, trusted, left_out)
         total += lift.sums(U, P, part)
         squares += (square.T @ R).T
         count += R.sum(axis=0, dtype=float)
@@ -158,7 +189,10 @@ def lifted_scores(block: Block, reading: FactorReading) -> tuple[Array, Array]:
     for first in range(0, block.n_rows, TILE_ROWS):
         rows = slice(first, first + TILE_ROWS)
         P, _, quadratic = lift.products(lift.enter(block.X[rows]))
-        _scores(P, quadratic, lift.shift, lift.constant, out[rows])
+        if block.is_small:
+            P, out[rows] = _small_scores(P, quadratic, lift.shift, lift.constant)
+        else:
+            _scores(P, quadratic, lift.shift, lift.constant, out[rows])
         latents[rows] = P.reshape(len(P), K, d + 1)[:, :, :d]
     return out.astype(float), latents.astype(float)
 

@@ -31,7 +31,12 @@ from mixfold.families.component import dense_rows
 from mixfold.math import assignment, sparse_assignment
 from mixfold.math.centres import Centres
 from mixfold.math.frame import Frame, bulk_of
-from mixfold.models.mixtures.kmeans_starts import CentreStart, PlusPlusCentres, sample_rows
+from mixfold.models.mixtures.kmeans_starts import (
+    CentreStart,
+    PlusPlusCentres,
+    SampleRows,
+    sample_rows,
+)
 from mixfold.models.mixtures.outliers import Place, outlier_events
 
 
@@ -73,8 +78,19 @@ class KMeansModel:
     start: CentreStart = field(default_factory=PlusPlusCentres)
 
     def initialise(self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0) -> KMeansParams:
-        rows = sample_rows(pilot.block, self.n_clusters, rng)
-        return KMeansParams(rows.frame, self.start(rows, self.n_clusters, rng), rows.variance)
+        rows, variance = self._start_rows(pilot.block, rng)
+        return KMeansParams(rows.frame, self.start(rows, self.n_clusters, rng), variance)
+
+    def _start_rows(self, block: Block, rng: np.random.Generator) -> tuple[SampleRows, float]:
+        """What the starts of a fit share; of sparse rows each start may draw others."""
+        if issparse(block.X):
+            rows = sample_rows(block, self.n_clusters, rng)
+            return rows, rows.variance
+        if "centres" not in block.known:
+            rows = sample_rows(block, self.n_clusters, rng)
+            block.known["centres"] = rows, rows.variance
+        found: tuple[SampleRows, float] = block.known["centres"]
+        return found
 
     # ------------------------------------------------ assignment
 

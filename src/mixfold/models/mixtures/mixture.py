@@ -35,9 +35,13 @@ from mixfold.mixing.protocol import Mixing
 from mixfold.models.mixtures.far_rows import separate_far_rows
 from mixfold.models.mixtures.floor_events import floor_events
 from mixfold.models.mixtures.given_start import GivenStart
-from mixfold.models.mixtures.outliers import lone, tell_of_outliers
+from mixfold.models.mixtures.outliers import lone, may_be_outliers, tell_of_outliers
 from mixfold.models.mixtures.rearrangements import rearrangements
-from mixfold.models.mixtures.repair import find_empty_components, repair_empty_components
+from mixfold.models.mixtures.repair import (
+    find_empty_components,
+    least_counts,
+    repair_empty_components,
+)
 from mixfold.models.mixtures.rows import (
     informative,
     take_rows,
@@ -129,12 +133,22 @@ class Mixture:
         if self.given.complete:
             frame = self._frame(pilot, self.family.start_rows(block.X), block.weights())
             return self._with_given(frame, None)
+        frame, X, U, sample = self._start_rows(pilot, block)
+        resp = self.start(sample, self.n_components, rng, attempt) * sample.weight[:, None]
+        return self._first(frame, Started(X, fill_by_cluster(U, resp), resp, pilot.total_weight))
+
+    def _start_rows(self, pilot: Pilot, block: Block) -> tuple[Frame, Array, Array, Sample]:
+        """What the starts of one fit share: distinct rows, their frame and their view."""
+        kept = pilot.block.known.get("start")
+        if kept is not None and kept[0] is self.family:
+            found: tuple[Frame, Array, Array, Sample] = kept[1]
+            return found
         X, weight, labels = distinct(self.family.start_rows(block.X), block.weights(), block.y)
         frame = self._frame(pilot, X, weight)
         U = self.family.view(frame, X)
-        sample = Sample(np.nan_to_num(U, nan=0.0), weight, labels)
-        resp = self.start(sample, self.n_components, rng, attempt) * weight[:, None]
-        return self._first(frame, Started(X, fill_by_cluster(U, resp), resp, pilot.total_weight))
+        found = frame, X, U, Sample(np.nan_to_num(U, nan=0.0), weight, labels)
+        pilot.block.known["start"] = self.family, found
+        return found
 
     def rearrangements(
         self, params: MixtureParams, pilot: Pilot, rng: np.random.Generator
@@ -285,6 +299,41 @@ class Mixture:
         if empty.size:
             return repair_empty_components(self, fresh, empty, events, context)
         return Update(fresh, events)
+
+    def step_together(
+        self, several: Sequence[MixtureParams], block: Block, context: Context
+    ) -> list[tuple[MixtureStats, Update[MixtureParams] | None]] | None:
+        """``expect`` and ``update`` of several parameters, over all rows: one E step and one M step
+        of the components of all of them.
+
+        An update is None where more has to be seen to than the step (a component at its floor, or
+        without rows, or with a row far away). None for all where it is not offered.
+        """
+        if type(self).expect is not Mixture.expect or type(self).update is not Mixture.update:
+            return None
+        family, block = self.family, with_labels(without_empty_rows(block), self.n_components)
+        stacked = family.stack([params.components for params in several])
+        if stacked is None:
+            return None
+        log_weights = np.stack([self.mixing.mode(params.weights) for params in several])
+        found = family.grouped_pass(block, family.mode(stacked), log_weights)
+        if found is None:
+            return None
+        moments, sums = found
+        fresh, touched = family.estimate(moments, stacked)
+        parts = family.unstack(fresh, moments, len(several))
+        counts = np.stack([part.count[:, 0] for _, part in parts])
+        least = least_counts(self, counts[0], context)
+        shares = np.stack([params.weights for params in several])
+        special = touched.reshape(counts.shape) | ((counts <= least) & (shares > 0))
+        awkward = special.any(axis=1) | may_be_outliers(stacked.frame, counts, context)
+        return [
+            (
+                MixtureStats(count, part, s.log_likelihood, s.entropy, s.weight),
+                None if odd else Update(MixtureParams(self.mixing.posterior(count), components)),
+            )
+            for (components, part), s, count, odd in zip(parts, sums, counts, awkward, strict=True)
+        ]
 
     def objective(self, params: MixtureParams, stats: MixtureStats) -> float:
         return stats.log_likelihood - self.family.penalty(params.components)

@@ -142,8 +142,25 @@ def _event(
 def lone(events: tuple[Event, ...], n_components: int) -> Array:
     """Which components (K,) such events speak of."""
     which = np.zeros(n_components, bool)
-    which[[event.component for event in events]] = True
+    which[[event.component for event in events if event.component >= 0]] = True
     return which
+
+
+def may_be_outliers(frame: Frame, counts: Array, context: Context) -> Array:
+    """Of which mixtures (C,), with counts (C, K), more than these numbers has to be asked before
+    nothing can be told."""
+    pilot = context.pilot
+    if pilot is None or counts.shape[1] == 1:
+        return np.zeros(len(counts), bool)
+    if not (pilot.observed == pilot.total_rows).all() or _has_far_extremes(frame, pilot):
+        return np.ones(len(counts), bool)
+    return np.asarray(_few(counts / (pilot.total_weight / pilot.total_rows)).any(axis=1))
+
+
+def _has_far_extremes(frame: Frame, pilot: Pilot) -> bool:
+    extremes = np.stack([pilot.minimum, pilot.maximum])
+    far = np.nanmax(np.abs((extremes - frame.origin) / frame.scale)) > _FAR_FOR_ONE_COLUMN
+    return bool(far)
 
 
 def tell_of_outliers(
@@ -158,7 +175,11 @@ def tell_of_outliers(
         return Place(centres, family.extent(components), entries)
 
     told = outlier_events(family.bulk, place, stats.counts, context)
-    return told or _tell_of_wide(family, point(), context)
+    if told and family.shared_extent(point()) is None:
+        return told
+    # by a prior the far rows of a component of their own may widen the covariance of all, and no
+    # number of components mends that
+    return _tell_of_wide(family, point(), context) or told
 
 
 def _tell_of_wide(family: ComponentFamily, components: Any, context: Context) -> tuple[Event, ...]:
@@ -166,8 +187,7 @@ def _tell_of_wide(family: ComponentFamily, components: Any, context: Context) ->
     pilot, frame = context.pilot, components.frame
     if pilot is None or components.n_components == 1:
         return ()
-    extremes = np.stack([pilot.minimum, pilot.maximum])
-    if not np.nanmax(np.abs((extremes - frame.origin) / frame.scale)) > _FAR_FOR_ONE_COLUMN:
+    if not _has_far_extremes(frame, pilot):
         return ()  # nearly always: no further look at the rows
     bulk = bulk_of_rows(family.bulk, pilot)
     if bulk is None:

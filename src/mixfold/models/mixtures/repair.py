@@ -22,12 +22,18 @@ def find_empty_components(
     model: Mixture, params: MixtureParams, counts: Array, context: Context
 ) -> Array:
     """The components that have too few rows to be estimated."""
+    least = least_counts(model, counts, context)
+    return np.flatnonzero((counts <= least) & (params.weights > 0))
+
+
+def least_counts(model: Mixture, counts: Array, context: Context) -> Array:
+    """What components (K,) must have more than, where all rows together are ``counts.sum()``."""
     least = np.full(len(counts), 10 * np.finfo(float).eps * counts.sum())
     if context.pilot is not None and model.reseed:
         # a row of weight two is two rows; one of weight 0.1, in a table of such, is a row
         unit = min(1.0, context.pilot.total_weight / context.pilot.total_rows)
         least = np.maximum(least, model.family.least_rows(len(counts)) * unit)
-    return np.flatnonzero((counts <= least) & (params.weights > 0))
+    return least
 
 
 def repair_empty_components(

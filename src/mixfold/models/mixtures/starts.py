@@ -6,7 +6,7 @@ starts of one fit, so that a rule can try another view of the data each time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -25,6 +25,8 @@ class Sample:
     U: Array
     weight: Array
     labels: Array | None
+    # views of these rows that several starts take
+    known: dict[str, Sample] = field(default_factory=dict, init=False, compare=False, repr=False)
 
 
 class Start(Protocol):
@@ -67,6 +69,12 @@ def _seed_centres(sample: Sample, n_components: int, rng: np.random.Generator) -
 def _whiten(sample: Sample) -> Sample:
     """The sample in coordinates in which its covariance is the identity; rows far away from most
     others do not count in it."""
+    if "white" not in sample.known:
+        sample.known["white"] = _make_white(sample)
+    return sample.known["white"]
+
+
+def _make_white(sample: Sample) -> Sample:
     w = sample.weight * ~far_rows(sample.U, bulk_of(sample.U, sample.weight))
     w = w / w.sum()
     centred = sample.U - w @ sample.U
