@@ -242,7 +242,7 @@ def draw_fits(end: Learned, figure: Figure) -> None:
         if mixture is not None:
             order = match_groups(mixture.means_)  # a group has the same colour everywhere
             shown = {n: getattr(mixture, n)[order] for n in ("weights_", "means_", "covariances_")}
-            plot_ellipses(ax, SimpleNamespace(covariance_type="full", **shown))
+            plot_ellipses(SimpleNamespace(covariance_type="full", **shown), ax=ax)
         ax.set_title(f"{title}: {mixture.evidence_bound_:.1f}" if mixture else title, fontsize=9)
         ax.set_aspect("equal")
     trace = np.array(end.mixtures[0].lower_bounds_) * len(end.X)
