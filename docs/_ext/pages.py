@@ -282,7 +282,7 @@ def _read(app: Any, page: str, source: list[str]) -> None:
 
 def _example(app: Any, what: str, name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
     # Tables of names ask for docstrings, too: pictures are for the page of the object.
-    if what in ("class", "function") and app.env.docname.startswith("generated/"):
+    if what in ("class", "exception", "function") and app.env.docname.startswith("generated/"):
         root = Path(app.srcdir)
         lines[:] = _shown(app, lambda: examples_with_pictures(lines, name, root), name, lines)
 

@@ -144,7 +144,8 @@ def test_the_borders_are_drawn(model: Any) -> None:
     figure = pytest.importorskip("matplotlib.figure")
     X, y = ring(seed=1)
     ax = figure.Figure().subplots()
-    _, (border,) = plot_discriminant(ax, model, X, y)
+    plot_discriminant(model, X, y, ax=ax)
+    (border,) = ax.collections[1:]
     line = np.concatenate([path.vertices for path in border.get_paths()])
     z = model.transform(X)
     inside = line[np.hypot(*line.T) < np.quantile(np.hypot(*z.T), 0.9)]

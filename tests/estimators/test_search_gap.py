@@ -99,7 +99,7 @@ def test_pictures_and_mistakes() -> None:
     small = {"n_components": [1, 2], "n_references": 2}
     search = _search(X, **small)
     figure, ax = plt.subplots()
-    plot_search(ax, search)
+    plot_search(search, ax=ax)
     assert "gap statistic" in ax.get_ylabel()
     plt.close(figure)
     cases = [
