@@ -19,7 +19,8 @@ from bench.options import Options
 from bench.tables import table
 
 TITLE = "Number of clusters: how often it is right"
-DRAWS = 8
+# draws 0 to 2 were looked at before the rule was settled
+DRAWS = range(3, 11)
 # what notes_ say where the rows do not decide
 DOUBT = "the data do not tell"
 
@@ -27,7 +28,7 @@ Row = dict[str, Any]
 
 
 def measure(options: Options) -> dict[str, Any]:
-    seeds = list(range(1 if options.quick else DRAWS))
+    seeds = list(DRAWS[:1] if options.quick else DRAWS)
     rows = []
     for name in JUDGED:
         options.say(f"judged: {name}")

@@ -310,7 +310,9 @@ def _precision(rows: Array) -> Array:
     """Of a covariance that can be inverted, also of segments and of columns with one value."""
     covariance = np.atleast_2d(np.cov(rows, rowvar=False, bias=True))
     ridge = 1e-6 * max(float(np.trace(covariance)) / len(covariance), 1e-12)
-    return np.asarray(np.linalg.inv(covariance + ridge * np.eye(len(covariance))))
+    values, axes = np.linalg.eigh(covariance)
+    root = axes / np.sqrt(np.maximum(values, 0.0) + ridge)
+    return np.asarray(root @ root.T)  # symmetric to the last bit, which an inverse need not be
 
 
 def _likelihood(X: Array, k: int, seed: int) -> dict[str, Any]:

@@ -35,6 +35,7 @@ extensions = [
     "formulas",
     "mounts",
     "names",
+    "pages",
     "pictures",
 ]
 root_doc = "index"

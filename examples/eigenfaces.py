@@ -12,6 +12,8 @@ an array ``X`` of one image in each row and ``image_shape``, the height and widt
 It writes three pictures, ``eigenfaces-*.png``, to the working directory.
 """
 
+# sphinx_gallery_thumbnail_number = 3
+
 from __future__ import annotations
 
 import argparse

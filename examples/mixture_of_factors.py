@@ -68,7 +68,7 @@ def draw(mixture: MixtureOfPPCA, X: np.ndarray, plane: np.ndarray) -> None:
     axes[0].set(title="two of the ten columns, true groups", xlabel="column 1", ylabel="column 2")
     axes[0].set_aspect("equal", adjustable="datalim")
     for k, ax in enumerate(axes[1:]):
-        plot_latents(ax, mixture, X, component=k, colors=colors)
+        plot_latents(mixture, X, component=k, colors=colors, ax=ax)
         ax.get_legend().remove()
         ax.set(title=f"the plane of component {k}", xlim=(-2.7, 2.7), ylim=(-2.7, 2.7))
         ax.set_aspect("equal")

@@ -59,14 +59,14 @@ def main() -> None:
         parts = mixture.predict(X)
         score = [adjusted_rand_score(y, labels) for labels in (parts, found.labels_)]
         above.scatter(*X.T, c=[f"C{k}" for k in parts], s=4)
-        plot_ellipses(above, mixture)
+        plot_ellipses(mixture, ax=above)
         above.set_title(f"{mixture.n_components} components, ARI {score[0]:.2f}")
         below.scatter(*X.T, c=found.labels_, cmap="tab10", vmax=9, s=4)
         below.set_title(f"{found.n_clusters_} clusters, ARI {score[1]:.2f}")
         print(f"{name}: {found.summary().splitlines()[0]}, ARI {score[0]:.2f} -> {score[1]:.2f}")
         if name == "ring":
             tree, ax = plt.subplots(figsize=(6, 3.5), layout="constrained")
-            plot_merges(ax, found)
+            plot_merges(found, ax=ax)
             tree.savefig("merges.png", dpi=80)
     for ax in axes.ravel():
         ax.set(xticks=[], yticks=[], aspect="equal")

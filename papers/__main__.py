@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -64,7 +65,25 @@ def reproduce(
     every: Annotated[
         bool, typer.Option("--all", help="All tables, and a page about them: reproduced.md.")
     ] = False,
-    show_list: Annotated[bool, typer.Option("--list", help="Name the tables and stop.")] = False,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help="With --all: pass over tables with a verdict of this code and seed."
+        ),
+    ] = False,
+    record: Annotated[
+        bool,
+        typer.Option(
+            "--record",
+            help="Keep verdicts in papers/verdicts.json and the pages of docs, not in --out.",
+        ),
+    ] = False,
+    page: Annotated[
+        bool, typer.Option("--page", help="Write docs/reproduced.md and docs/sources.md and stop.")
+    ] = False,
+    show_list: Annotated[
+        bool, typer.Option("--list", help="Name the tables with their verdicts and stop.")
+    ] = False,
     quiet: QuietOption = False,
 ) -> None:
     """Run a published table again, or all of them, and put ours beside the printed values.
@@ -72,21 +91,72 @@ def reproduce(
     Prints the table, and writes it as Markdown, CSV and a picture, with the seed, the versions of
     packages and the time it took. A value that differs is a result, not a failure of the command.
 
-    With --all a table whose data are not there is passed over, with the reason. Without --data
-    some are downloaded from OpenML, once (mnist, optdigits, vehicle, yeast).
+    With --all a table whose data are not there is passed over, with the reason, and verdicts.json
+    keeps each verdict as soon as it is there: with --resume a run that was broken off goes on.
+    Without --data some files are downloaded from OpenML, once (mnist, optdigits, vehicle, yeast).
 
     Example: [bold]python -m papers mfm-ppca-faces --data DIR --quick[/bold]
     """
+    shelf = Shelf.of_repository() if record else Shelf(out / "verdicts.json", out / "reproduced.md")
     if show_list:
         _print_list()
+    elif page:
+        Shelf.of_repository().write_page()
     elif every:
-        _run_all(name, data, out, quick, seed, quiet)
+        _run_all(name, data, out, quick, seed, quiet, shelf, resume)
     else:
-        _run_one(_find(name), data, out, quick, seed, quiet)
+        _run_one(_find(name), data, out, quick, seed, quiet, shelf if record else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Where verdicts are kept, the page about them, and the page of the sources."""
+
+    records: Path
+    page: Path
+    sources: Path | None = None
+
+    @classmethod
+    def of_repository(cls) -> Shelf:
+        from papers.frame import verdicts
+
+        return cls(verdicts.RECORDS, verdicts.PAGE, verdicts.SOURCES_PAGE)
+
+    def keep(self, report: Report) -> None:
+        """Keep the verdict of a run, and write the page again."""
+        from papers.frame import verdicts
+
+        name = report.experiment.name
+        verdicts.keep_record(verdicts.make_record(report, EXPERIMENTS[name]), self.records)
+        self.write_page()
+
+    def write_page(self) -> None:
+        from papers.frame import verdicts
+        from papers.frame.writing import write_whole
+
+        records = verdicts.load_records(self.records)
+        write_whole(self.page, verdicts.format_page(EXPERIMENTS, records).encode())
+        if self.sources is not None:
+            text = self.sources.read_text(encoding="utf-8")
+            write_whole(self.sources, verdicts.fill_sources(text, records).encode())
+
+    def list_done(self, quick: bool, seed: int) -> list[str]:
+        """Tables that have a verdict of this code."""
+        from papers.frame import verdicts
+
+        kept = verdicts.load_records(self.records)
+        entries = EXPERIMENTS.items()
+        return [name for name, e in entries if verdicts.is_done(kept, name, e, quick, seed)]
 
 
 def _run_one(
-    experiment: Experiment, data: Path | None, out: Path, quick: bool, seed: int, quiet: bool
+    experiment: Experiment,
+    data: Path | None,
+    out: Path,
+    quick: bool,
+    seed: int,
+    quiet: bool,
+    shelf: Shelf | None,
 ) -> None:
     from papers.frame import run
     from papers.frame.report import write_report
@@ -94,6 +164,8 @@ def _run_one(
     with step_progress(quiet) as progress:
         report = run.reproduce(experiment, data, quick=quick, seed=seed, progress=progress)
     paths = write_report(report, out)
+    if shelf is not None:
+        shelf.keep(report)
     if not quiet:
         _print_report(report)
         for path in paths:
@@ -101,27 +173,39 @@ def _run_one(
 
 
 def _run_all(
-    name: str | None, data: Path | None, out: Path, quick: bool, seed: int, quiet: bool
+    name: str | None,
+    data: Path | None,
+    out: Path,
+    quick: bool,
+    seed: int,
+    quiet: bool,
+    shelf: Shelf,
+    resume: bool,
 ) -> None:
-    from papers.frame.report import write_overview, write_report
+    from papers.frame.report import write_report
     from papers.frame.run import reproduce_all
 
     if name is not None:
         raise typer.BadParameter(f"--all runs every table; leave {name!r} out, or --all.",
                                  param_hint="NAME")  # fmt: skip
-    outcomes = []
+    done = shelf.list_done(quick, seed) if resume else []
+    wanted = {each: entry for each, entry in EXPERIMENTS.items() if each not in done}
+    if done and not quiet:
+        typer.echo(f"{len(done)} of {len(EXPERIMENTS)} tables have a verdict of this code")
+    failed = False
     with step_progress(quiet) as progress:
-        for outcome in reproduce_all(EXPERIMENTS, data, quick=quick, seed=seed,
+        for outcome in reproduce_all(wanted, data, quick=quick, seed=seed,
                                      watch=partial(_name_steps, progress)):  # fmt: skip
-            outcomes.append(outcome)
+            failed |= outcome.failed
             if outcome.report is not None:
                 write_report(outcome.report, out)
+                shelf.keep(outcome.report)
             if not quiet:
                 typer.echo(_describe(outcome))
-    path = write_overview(outcomes, out, quick)
+    shelf.write_page()
     if not quiet:
-        typer.echo(f"wrote {path} and the files of {sum(bool(o.report) for o in outcomes)} tables")
-    if any(outcome.failed for outcome in outcomes):
+        typer.echo(f"wrote {shelf.page}")
+    if failed:
         raise typer.Exit(1)
 
 
@@ -156,9 +240,13 @@ def _find(name: str | None) -> Experiment:
 
 
 def _print_list() -> None:
+    from papers.frame.verdicts import choose_records, load_records
+
     width = max(map(len, EXPERIMENTS))
+    records = choose_records(load_records())
     for name, entry in EXPERIMENTS.items():
-        typer.echo(f"{name:<{width}}  {entry.summary}")
+        verdict = records[name].summarise() if name in records else "no verdict yet"
+        typer.echo(f"{name:<{width}}  {entry.summary}\n{'':<{width}}  {verdict}")
 
 
 def _print_report(report: Report) -> None:
@@ -169,7 +257,8 @@ def _print_report(report: Report) -> None:
     console.print(_draw_grid(report))
     for column in report.table.columns:
         if judged := report.table.judged(column):
-            console.print(f"{column.name}: {judged} ({column.rule()} of the published)")
+            rule = column.own or f"{column.rule()} of the published"
+            console.print(f"{column.name}: {judged} ({rule})")
     for check in report.table.checks:
         word, colour = ("holds", "green") if check.holds else ("does not hold", "red")
         console.print(Text.assemble(f"{check.claim}: ", (word, colour), f" ({check.detail})"))

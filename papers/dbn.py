@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 # what the deep belief net of the literature reached (784-500-500-2000) and what ours must
 PUBLISHED, MOST = 1.25, 0.02
-# errors of the machine in other code, on the next digits and on the official ones; how near to be
-REFERENCE, NEAR = (7.6, 6.3), 0.8
 MACHINE_UNITS = 300
 UNITS_SHOWN, MADE, LEAST_RECOGNISED = 100, 10, 0.8
 OFFICIAL = Column(
@@ -49,6 +47,10 @@ HELD = Column(
 )
 MINUTES = Column("minutes", "of the fit, on this computer; not judged", form=".1f")
 COLUMNS = (OFFICIAL, HELD, MINUTES)
+WHY = (
+    "the net of the literature was tuned up and down for hundreds of epochs; ours has as many as "
+    "the settings say (see the epochs and minutes of the row)."
+)
 NOTES = (
     "The net of the literature (Hinton, Osindero and Teh, 2006) has 784-500-500-2000 units, labels "
     "in its top layer and long up-down fine-tuning; the source quotes it and runs none.",
@@ -67,6 +69,8 @@ class Size:
     everything: int | None
     machine: Mapping[str, Any]
     network: Mapping[str, Any]
+    # of the same net, up and down instead of discriminative
+    up_down: Mapping[str, Any]
 
     @property
     def row(self) -> str:
@@ -83,6 +87,7 @@ FULL = Size(
         "hidden": (500, 500, 2000), "max_epochs": 10, "fine_tune": "discriminative",
         "fine_tune_epochs": 10,
     },
+    {"fine_tune": "up-down", "fine_tune_epochs": 60, "validation_fraction": 0.1, "patience": 10},
 )  # fmt: skip
 _FEW = {"max_epochs": 15, "batch_size": 20}
 QUICK = Size(
@@ -90,6 +95,7 @@ QUICK = Size(
     1500,
     _FEW,
     {"hidden": (60, 60, 120), "fine_tune": "discriminative", "fine_tune_epochs": 10, **_FEW},
+    {"fine_tune": "up-down", "fine_tune_epochs": 10},
 )
 
 
@@ -108,23 +114,29 @@ def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
     digits = mnist_digits.load_digits(data_folder, np.float32)
     official = digits.official.first(size.digits.official)
     machine_row = f"RBM {MACHINE_UNITS} with labels, {10 * size.digits.train} digits"
-    progress(0, 2, machine_row)
+    progress(0, 3, machine_row)
     some = digits.each(0, size.digits.train)
     held = digits.each(size.digits.train, size.digits.train + size.digits.held_out)
     found = {machine_row: _measure(_make_machine(size, seed), some, official, held)[0]}
     whole = digits.training.first(size.everything)
     row = f"{size.row}, {len(whole.y)} digits"
-    progress(1, 2, row)
+    progress(1, 3, row)
     found[row], network = _measure(_make_network(size, seed), whole, official, None)
-    progress(2, 2, "done")
-    known = {} if quick else {row: PUBLISHED}  # that of all digits
+    other_row = f"{row}, up-down"
+    progress(2, 3, other_row)
+    other = _make_network(size, seed).set_params(**size.up_down)
+    found[other_row], _ = _measure(other, whole, official, None)
+    progress(3, 3, "done")
+    known = {} if quick else {row: PUBLISHED, other_row: PUBLISHED}  # that of all digits
     cells = tuple(cell for name, one in found.items() for cell in _make_cells(name, one, known))
     shown = _collect_shown(network, official, seed, size.row)
     # of digits that the net has not seen
     share = measure_recognised(train_judge(official.X, official.y), shown.made)
-    checks = (
-        () if quick else (*_check_claims(found[machine_row], found[row]), _check_made_well(share))
-    )
+    checks: tuple[Check, ...] = ()
+    if not quick:
+        softmax = measure_softmax(some, held, official)
+        judged = _check_claims(found[machine_row], found[row], softmax)
+        checks = (*judged, _check_made_well(share))
     picture = partial(draw, shown=shown)
     return Table(COLUMNS, cells, checks, _list_settings(size, network), NOTES, picture)
 
@@ -162,29 +174,43 @@ def _measure(
 
 def _make_cells(row: str, found: Outcome, known: Mapping[str, float]) -> list[Cell]:
     cells = [
-        Cell(row, OFFICIAL.name, (100 * found.official,), known.get(row)),
+        Cell(row, OFFICIAL.name, (100 * found.official,), known.get(row), why=WHY),
         Cell(row, MINUTES.name, (found.seconds / 60,)),
     ]
     return cells if found.held is None else [*cells, Cell(row, HELD.name, (100 * found.held,))]
 
 
-def _check_claims(machine: Outcome, network: Outcome) -> tuple[Check, ...]:
+def _check_claims(machine: Outcome, network: Outcome, softmax: tuple[float, float]) -> list[Check]:
+    """``softmax`` has the errors of scikit-learn's on the pixels, next digits and official."""
     assert machine.held is not None
     ours = (100 * machine.held, 100 * machine.official)
-    near = all(a <= b + NEAR for a, b in zip(ours, REFERENCE, strict=True))
-    told = " and ".join(f"{a:.1f} against {b}" for a, b in zip(ours, REFERENCE, strict=True))
-    return (
+    told = " and ".join(f"{a:.1f} against {b:.1f}" for a, b in zip(ours, softmax, strict=True))
+    return [
         Check(
             f"the deep belief net misses at most {100 * MOST:g} % of the official test part",
             network.official <= MOST,
             f"{100 * network.official:.2f} % after {network.seconds / 60:.0f} minutes",
         ),
         Check(
-            f"the machine is at most {NEAR:g} points above other code, on both tests",
-            near,
+            "the machine misses fewer digits than a softmax of the pixels (scikit-learn), on both "
+            "tests",
+            all(a < b for a, b in zip(ours, softmax, strict=True)),
             f"{told} %",
         ),
-    )
+    ]
+
+
+def measure_softmax(
+    train: mnist_digits.Labelled, held: mnist_digits.Labelled, official: mnist_digits.Labelled
+) -> tuple[float, float]:
+    """Errors [%] of scikit-learn's logistic regression on the pixels."""
+    from sklearn.linear_model import LogisticRegression
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as many steps as are near enough
+        model = LogisticRegression(C=0.1, max_iter=200).fit(train.X, train.y)
+    wrong = [float(np.mean(model.predict(asked.X) != asked.y)) for asked in (held, official)]
+    return 100 * wrong[0], 100 * wrong[1]
 
 
 def _check_made_well(share: float) -> Check:
@@ -209,6 +235,7 @@ def _list_settings(size: Size, network: Any) -> tuple[tuple[str, str], ...]:
     return (
         ("digits", f"{few}, {size.everything or 'all'} of the training part for the net"),
         ("machine", f"{MACHINE_UNITS} hidden units, CD-1, {size.machine['max_epochs']} epochs"),
+        ("net up-down", ", ".join(f"{name} {value}" for name, value in size.up_down.items())),
         ("net", ", ".join(f"{name} {value}" for name, value in _select_settings(network).items())),
     )
 
@@ -270,7 +297,9 @@ EXPERIMENT = Experiment(
         "among its visible units (RBM) learns the first 1,000 digits of each class of the official "
         "training part by contrastive divergence. A deep belief net (DeepBeliefNetwork) learns all "
         "60,000: layer by layer, the labels in the machine on top; then the way up is trained as a "
-        "whole to tell the digits, while the net that makes digits stays as it was. The official "
+        "whole to tell the digits, while the net that makes digits stays as it was. The row "
+        "up-down is the same net tuned as in the literature: wake and sleep, until the error of "
+        "held-out digits falls no more, or for 60 epochs. The official "
         "test part is looked at once, in the end."
     ),
     data=(mnist_digits.FILE,),

@@ -13,7 +13,7 @@ import numpy as np
 
 from papers.frame.checks import check_growth
 from papers.frame.experiment import Experiment, Progress, derive_seed
-from papers.frame.table import Cell, Check, Column, Table
+from papers.frame.table import Cell, Check, Column, Table, Tolerance
 from papers.shared import variational_mixtures
 
 if TYPE_CHECKING:
@@ -41,18 +41,36 @@ PUBLISHED = {
 # which published rows belong to which of our rules; the correct sticks have none
 THEIRS = {"VBDMA": "VBDMA", "VBTDP as printed": "VBTDP", "VBTDP": None}
 NOTES = (
-    "The source's draw of the data is not known. Means of a cell differ between draws with a "
-    "standard deviation of about 0.5, of 2 at alpha = 100, K = 50, and of 1 from alpha = 1000, "
-    "K = 100 on (computed once with other code, four draws); cells are judged with that.",
+    "The source has one draw of the data, which is not published; ours are several, and the spread "
+    "of a cell is over draws and starts.",
     "VBTDP as printed takes the last stick for random like the others, so that the weights do not "
     "sum to one. The published numbers need that rule. With the last stick at one, as truncation "
     "means it, large alpha leaves a single component: the prior then puts all weight on the last "
     "one. So the finding that alpha cannot control VBTDP is about the misprint.",
     "The prior covariance of the source is ambiguous. W_0^-1 = nu_0 beta_0 S was chosen because it "
-    "comes nearest to the table (computed once with other code); its literal reading, beta_0 S, "
-    "leaves 51 instead of 45 components at alpha = 1000, K = 250.",
+    "comes nearest to the table; its literal reading, beta_0 S, leaves about 51 instead of 45 "
+    "components at alpha = 1000, K = 250.",
     "Components are counted that have more than half a row. A limit of 0.001 gives the same.",
 )
+
+
+RULE = (
+    "within twice the root of the squares of the published standard deviation, of starts, and that "
+    "of draws of the data (0.5; 2 at alpha = 100, K = 50; 1 from alpha = 1000, K = 100 on)"
+)
+# what is known of cells that differ, by the published rows
+WHY = {
+    "VBDMA": (
+        "The data of the source are one draw that is not published, and its matrix W_0 is "
+        "ambiguous; the bound of the class is that of the source's formulas, which "
+        "papers/shared/variational_mixtures.py writes out and its test compares."
+    ),
+    "VBTDP": (
+        "Sticks that are all broken leave a piece of weight that no component has; for small alpha "
+        "and many components the published numbers are larger than those of the printed formulas, "
+        "which papers/shared/variational_mixtures.py writes out."
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,23 +80,28 @@ class Size:
     alphas: tuple[int, ...]
     sizes: tuple[int, ...]
     starts: int
+    draws: int
 
 
-FULL = Size(ALPHAS, SIZES, 20)
-QUICK = Size((1, 100, 10000), (5, 50, 250), 4)
+FULL = Size(ALPHAS, SIZES, starts=20, draws=5)
+QUICK = Size((1, 100, 10000), (5, 50, 250), starts=4, draws=4)
 
 
 def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
     """Climb from every start in every cell, by each of the three rules."""
     size = QUICK if quick else FULL
-    X = variational_mixtures.draw_toy(np.random.default_rng([seed, 31]))
+    draws = [
+        variational_mixtures.draw_toy(np.random.default_rng([seed, 31, draw]))
+        for draw in range(size.draws)
+    ]
     places = list(product(THEIRS, size.alphas, size.sizes))
     tasks = [
-        (K, rule, float(alpha), PRECISION, derive_seed(seed, alpha, K, start))
+        (draws[start % size.draws], K, rule, float(alpha), PRECISION,
+         derive_seed(seed, alpha, K, start))
         for rule, alpha, K in places
         for start in range(size.starts)
-    ]
-    ends = variational_mixtures.fit_all(X, tasks)
+    ]  # fmt: skip
+    ends = variational_mixtures.fit_all(tasks)
     cells, stopped = [], 0
     for step, (rule, alpha, K) in enumerate(places):
         progress(step, len(places), f"{rule}, alpha = {alpha}, K = {K}")
@@ -107,8 +130,8 @@ def _name_column(K: int) -> str:
 
 
 def _make_column(K: int) -> Column:
-    meaning = f"components in use of {K}; judged by the checks, since every cell has its own spread"
-    return Column(_name_column(K), meaning, form=".2f", logarithmic=True)
+    meaning = f"components in use of {K}"
+    return Column(_name_column(K), meaning, form=".2f", logarithmic=True, own=RULE)
 
 
 def _make_cell(rule: str, alpha: int, K: int, values: tuple[float, ...]) -> Cell:
@@ -117,7 +140,16 @@ def _make_cell(rule: str, alpha: int, K: int, values: tuple[float, ...]) -> Cell
         return Cell(_label_row(rule, alpha), _name_column(K), values)
     means, spreads = PUBLISHED[theirs, alpha]
     at = SIZES.index(K)
-    return Cell(_label_row(rule, alpha), _name_column(K), values, means[at], float(spreads[at]))
+    width = 2 * float(np.hypot(spreads[at], estimate_draw_spread(alpha, K)))
+    return Cell(
+        _label_row(rule, alpha),
+        _name_column(K),
+        values,
+        means[at],
+        float(spreads[at]),
+        WHY.get(theirs, ""),
+        Tolerance(absolute=width),
+    )
 
 
 # ------------------------------------------------ claims
@@ -130,30 +162,6 @@ def estimate_draw_spread(alpha: int, K: int) -> float:
     return 1.0 if alpha >= 1000 and K >= 100 else 0.5
 
 
-def check_agreement(
-    rule: str, cells: Sequence[Cell], size: Size, left_out: set[tuple[int, int]]
-) -> Check:
-    """Whether every cell is within two standard deviations, of starts and draws together."""
-    places = {(c.row, c.column): c for c in cells}
-    gaps, far = [], []
-    for alpha, K in product(size.alphas, size.sizes):
-        cell = places[_label_row(rule, alpha), _name_column(K)]
-        assert cell.published is not None and cell.published_spread is not None
-        gap = cell.ours - cell.published
-        gaps.append(abs(gap))
-        within = abs(gap) <= 2 * np.hypot(cell.published_spread, estimate_draw_spread(alpha, K))
-        if not within:
-            far.append((alpha, K))
-    wrong = [place for place in far if place not in left_out]
-    detail = f"{len(gaps) - len(far)} of {len(gaps)} cells; mean difference {np.mean(gaps):.2f}, "
-    detail += f"largest {max(gaps):.2f}"
-    if far:
-        detail += "; not at " + ", ".join(f"alpha = {a}, K = {K}" for a, K in far)
-    but = ", but for small alpha with K = 250" if left_out else ""
-    claim = f"{rule}: every cell is within 2 standard deviations of the published{but}"
-    return Check(claim, not wrong, detail)
-
-
 def _check_claims(cells: tuple[Cell, ...], size: Size) -> tuple[Check, ...]:
     places = {(c.row, c.column): c for c in cells}
     large = [a for a in size.alphas if a >= 1000]
@@ -163,8 +171,6 @@ def _check_claims(cells: tuple[Cell, ...], size: Size) -> tuple[Check, ...]:
     wide = [K for K in size.sizes if K >= 100]
     series = [[places[_label_row("VBDMA", a), _name_column(K)] for a in rising] for K in wide]
     return (
-        check_agreement("VBDMA", cells, size, set()),
-        check_agreement("VBTDP as printed", cells, size, {(1, 250), (10, 250)}),
         check_growth(
             "VBDMA: alpha controls the number of components, K >= 100, alpha >= 10", series
         ),
@@ -180,11 +186,11 @@ def _list_settings(size: Size) -> tuple[tuple[str, str], ...]:
     return (
         ("alpha", ", ".join(map(str, size.alphas))),
         ("components K", ", ".join(map(str, size.sizes))),
-        ("random starts", str(size.starts)),
+        ("random starts", f"{size.starts}, on {size.draws} draws of the data"),
         ("prior", f"nu_0 = 2, beta_0 = {PRECISION:g}, W_0^-1 = nu_0 beta_0 S"),
         (
             "end of a climb",
-            f"projected gain below {variational_mixtures.TOL:g} per row, or "
+            f"gain still to come below {variational_mixtures.TOL:g} per row, or "
             f"{variational_mixtures.CAP} steps",
         ),
     )
@@ -222,15 +228,15 @@ EXPERIMENT = Experiment(
     source="Yu 2006",
     place="table 3.1",
     protocol=(
-        "Fifty points from each of five Gaussians in the plane, one draw. Mixtures of K Gaussians "
-        "with full covariances by variational Bayes from random responsibilities, with alpha "
+        "Fifty points from each of five Gaussians in the plane, several draws. Mixtures of K "
+        "Gaussians with full covariances by variational Bayes from random memberships, with alpha "
         "fixed: weights from a Dirichlet(alpha / K) (VBDMA), from sticks with the last one random "
         "as the source prints it (VBTDP as printed), and from sticks with the last one at one "
         "(VBTDP). Nothing is merged, split or put in another order. The prior has two degrees of "
         "freedom, beta_0 = 0.01, the mean of the sample and a matrix in proportion to its "
         "covariance S. Components with more than half a row are counted; the spread is over "
-        "starts. A cell is called as published if it lies within twice the root of the squares of "
-        "two standard deviations: the published one of starts, and that of draws of the data."
+        "draws and starts. VBDMA and VBTDP are BayesianGaussianMixture, VBTDP as printed is the "
+        "source's formulas."
     ),
     data=(),
     run=run,

@@ -218,7 +218,7 @@ def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
         folds = []
         for fold, (train, test) in enumerate(head_pose_images.split_in_halves(y, seed, repeat)):
             state = derive_seed(seed, repeat, fold, k, d)
-            model = _fit(X[train], y[train], k, d, size.restarts, state)
+            model = fit_images(X[train], y[train], k, d, size.restarts, state)
             folds.append(_measure(model, X[test], y[test]))
             if k == 1:
                 gaps.append(folds[-1][-1] - _measure_ppca(X[train], X[test], d))
@@ -234,7 +234,8 @@ def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
     )
 
 
-def _fit(X: Array, y: Array, k: int, d: int, restarts: int, state: int) -> Any:
+def fit_images(X: Array, y: Array, k: int, d: int, restarts: int, state: int) -> Any:
+    """The best of some starts; warnings of starts that were cut are left out."""
     from sklearn.exceptions import ConvergenceWarning
 
     from mixfold import DegenerateWarning, MixtureOfFactorModels
@@ -343,7 +344,7 @@ def draw_scatter(figure: Figure, scatter: Scatter, cells: Sequence[Cell]) -> Non
     figure.set_size_inches(9, 4.2)
     left, right = figure.subplots(1, 2)
     colors = ("#1f5fa8", "#c8553d")
-    plot_discriminant(left, scatter.model, scatter.X, scatter.people, colors=colors)
+    plot_discriminant(scatter.model, scatter.X, scatter.people, colors=colors, ax=left)
     left.set_title("held-out images, K = 1")
     left.get_legend().set_title("person", prop={"size": 8})
     ser = [cell for cell in cells if cell.column == "SER"]

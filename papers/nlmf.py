@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # ------------------------------------------------ published values
-# What Arngren (2007) prints of non-linear matrix factorisation, and what other code had.
+# What Arngren (2007) prints of non-linear matrix factorisation.
 
 # test error [%] and reconstruction error e_r by row; None where the source has no number
 FIRST, SECOND, WIDE = (
@@ -53,21 +53,6 @@ PUBLISHED_MISSED = {
     0.0: (42, 73, 63, 91, 123, 87, 94, 168, 367, 134),
     70.0: (60, 54, 98, 107, 137, 146, 89, 104, 184, 113),
 }
-# Other code on these digits: error [%] on the next digits and on the official part; e_r
-REFERENCE: dict[str, tuple[float, float, float | None]] = {
-    FIRST: (10.0, 9.0, 2.34),
-    "L1, s2 = 1e-2": (11.1, 10.1, None),
-    "L1, s2 = 1e-1": (13.0, 11.9, None),
-    "L1, s2 = 1e-2, re-encoded": (10.2, 9.3, None),
-    "L1, s2 = 1e-1, re-encoded": (10.2, 9.3, None),
-    "PCA 100, softmax": (10.1, 9.0, None),
-    LINEAR: (10.0, 9.3, None),
-    SECOND: (11.0, 9.5, 4.75),
-    FIRST_DUAL: (10.9, 9.6, None),
-    SECOND_DUAL: (11.1, 9.5, None),
-    "NMF 50, two sessions": (13.1, 12.1, 6.6),
-    "784-100-50-10, joint": (4.8, 4.4, None),
-}
 # what is known of rows that differ from the published ones
 _CONVERGED = (
     "the published classifier had not converged: principal components and a softmax alone, at "
@@ -78,7 +63,17 @@ _STRONGER = (
     "the source's program weighs beta 1/s2 times as strongly as its formula says; at s2 = 1e-6 the "
     "penalty of the formula does nothing, and rows with it and without it are the same."
 )
+_OTHER_DIGITS = (
+    "the source's 1,000 test digits of each class are not those of the official test part, which "
+    "has 892 of the fewest; with few training digits (quick) the error is larger."
+)
+# of the mistakes by digit
+WHY_DIGIT = (
+    "the source's test digits are others, and a classifier that trades two classes differently "
+    "has other counts at the same total."
+)
 WHY = {
+    FIRST: _OTHER_DIGITS,
     WIDE: _STRONGER,
     SECOND: "the published layer had not converged: it rebuilds digits much worse than ours.",
     LINEAR: "the published value is that of a linear network with a squared error.",
@@ -197,30 +192,11 @@ def _measure_sparsity(model: Any) -> float | None:
 # ------------------------------------------------ the models
 
 
-class PixelSoftmax:
-    """Classes by a softmax of the pixels themselves, with an L1 penalty of its weights."""
+def _make_softmax(seed: int) -> Any:
+    """Classes by a softmax of the pixels themselves."""
+    from sklearn.linear_model import LogisticRegression
 
-    def __init__(self, gamma: float) -> None:
-        self.gamma = gamma
-
-    def fit(self, X: Array, y: Array) -> PixelSoftmax:
-        from mixfold.math.softmax_regression import (
-            LabelledRows,
-            improve_by_rows,
-            value_and_gradient,
-        )
-
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        rows = LabelledRows(X, labels, np.ones(len(X)))
-        start = np.zeros((X.shape[1] + 1, len(self.classes_)))
-        self.coefficients = improve_by_rows(
-            start, lambda W: value_and_gradient(W, rows), self.gamma, False, STEPS
-        )
-        return self
-
-    def predict(self, X: Array) -> Array:
-        scores = X @ self.coefficients[:-1] + self.coefficients[-1]
-        return np.asarray(self.classes_[scores.argmax(axis=1)])
+    return LogisticRegression(max_iter=STEPS)
 
 
 def _make_layer(n_components: int = LAYERS[0], **settings: Any) -> Make:
@@ -282,7 +258,7 @@ MODELS: dict[str, Make] = {
         for b in STRENGTHS[1:]
     },
     "PCA 100, softmax": _make_layer(link="identity", gamma=0.2, supervised="after"),
-    LINEAR: lambda seed: PixelSoftmax(1.0),
+    LINEAR: _make_softmax,
     FIRST_DUAL: _make_layer(50, gamma=0.2, supervised="after"),
     "NMF 50, two sessions": _make_layer(
         50,
@@ -371,6 +347,8 @@ def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
     cells += [cell for name, one in found.items() for cell in _make_cells_by_digit(name, one, size)]
     picture = partial(draw, errors=_collect_errors(cells), shown=_collect_shown(kept, tests))
     judged = check_claims(found, whole=not quick)
+    if not quick:
+        judged = (*judged, check_like_scikit(found, tests))
     return Table(COLUMNS, tuple(cells), judged, _list_settings(size, found), NOTES, picture)
 
 
@@ -404,9 +382,12 @@ def _make_cells_by_digit(row: str, found: Outcome, size: mnist_digits.Size) -> l
     beta = strengths[row]
     theirs = PUBLISHED_MISSED[beta]
     return [
-        Cell(f"L2 200, beta {beta:g}: {digit}", MISSED.name, (float(ours),), float(known))
+        Cell(
+            f"L2 200, beta {beta:g}: {digit}", MISSED.name, (float(ours),), float(known),
+            why=WHY_DIGIT,
+        )
         for digit, (ours, known) in enumerate(zip(found.missed, theirs, strict=True))
-    ]
+    ]  # fmt: skip
 
 
 def _collect_errors(cells: list[Cell]) -> list[tuple[Cell, Cell]]:
@@ -446,8 +427,8 @@ def _list_settings(
 Outcomes = Mapping[str, Outcome]
 # official error of layer 1 and of the network after joint training, seconds of the whole table
 MOST_FIRST, MOST_JOINT, MOST_SECONDS = 0.092, 0.05, 600.0
-# how near to other code an error (points) and e_r (share) must be, for nine values of ten
-NEAR_ERROR, NEAR_REBUILT, SHARE = 0.7, 0.05, 0.9
+# how near to scikit-learn an error must be, in points
+NEAR_ERROR = 0.7
 
 
 def check_claims(found: Outcomes, whole: bool) -> tuple[Check, ...]:
@@ -460,7 +441,6 @@ def check_claims(found: Outcomes, whole: bool) -> tuple[Check, ...]:
             *claims,
             _check_encoded_again(found),
             *_check_sparser(found),
-            _check_near_other_code(found),
             _check_time(found),
         ]
     return tuple(claims)
@@ -523,23 +503,20 @@ def _check_sparser(found: Outcomes) -> list[Check]:
     return claims
 
 
-def _check_near_other_code(found: Outcomes) -> Check:
-    """Beside other code on the same digits."""
-    gaps: dict[str, float] = {}  # in units of what is allowed
-    for row, (held, official, rebuilt) in REFERENCE.items():
-        one = found[row]
-        gaps[f"{row}, next digits"] = (100 * one.held - held) / NEAR_ERROR
-        gaps[f"{row}, official"] = (100 * one.official - official) / NEAR_ERROR
-        if rebuilt is not None:
-            gaps[f"{row}, e_r"] = (_require_known(one.rebuilt) / rebuilt - 1) / NEAR_REBUILT
-    far = [f"{place} ({gap:+.1f} times that)" for place, gap in gaps.items() if gap > 1]
-    near = len(gaps) - len(far)
-    told = f"{near} of {len(gaps)}" + (f"; not {', '.join(far)}" if far else "")
-    claim = (
-        f"nine values of ten are at most {NEAR_ERROR:g} points (e_r: {100 * NEAR_REBUILT:g} %) "
-        "above those of other code on these digits"
-    )
-    return Check(claim, near >= SHARE * len(gaps), told)
+def check_like_scikit(found: Outcomes, tests: Tests) -> Check:
+    """A layer without penalties of sources and codebook is principal components and a softmax."""
+    from sklearn.decomposition import PCA
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # as many steps as are near enough
+        model = make_pipeline(PCA(LAYERS[0], random_state=0), LogisticRegression(max_iter=STEPS))
+        model.fit(tests.train.X, tests.train.y)
+    theirs = 100 * float(np.mean(model.predict(tests.official.X) != tests.official.y))
+    ours = 100 * found["PCA 100, softmax"].official
+    claim = f"PCA 100, softmax errs as that of scikit-learn does, within {NEAR_ERROR:g} points"
+    return Check(claim, abs(ours - theirs) <= NEAR_ERROR, f"{ours:.1f} and {theirs:.1f} %")
 
 
 def _check_time(found: Outcomes) -> Check:

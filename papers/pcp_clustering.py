@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import logsumexp
+from sklearn import decomposition
 
 import mixfold
 from mixfold.contracts import Array
@@ -24,40 +24,27 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # ------------------------------------------------ published values
-# What Yu (2006) prints in table 9.2, and what other code had on the corpora at hand.
+# What Yu (2006) prints in table 9.2.
 
 # table 9.2: NMI, the number of topics tuned
 PUBLISHED = {
     "Reuters": {"NMF": 0.246, "LDA + k-means": 0.331, "PCP": 0.418},
     "Newsgroup": {"NMF": 0.522, "LDA + k-means": 0.504, "PCP": 0.622},
 }
-# Other code: means over starts, by the number of topics; TUNED where that is not known.
-TUNED = 0
-REFERENCE: dict[str, dict[str, dict[int, float]]] = {
-    "Reuters": {
-        "NMF": {5: 0.558},
-        "LDA + k-means": {TUNED: 0.539},
-        "PCP mean field": {TUNED: 0.548},
-        "PCP": {10: 0.575, TUNED: 0.562},
-        "unigrams": {10: 0.557},
-    },
-    "Newsgroup": {
-        "NMF": {4: 0.614},
-        "LDA + k-means": {TUNED: 0.547},
-        "PCP mean field": {4: 0.55, 10: 0.60, 20: 0.48, 50: 0.41},
-        "PCP": {4: 0.60, 10: 0.75, 20: 0.73, 50: 0.69},
-        "unigrams": {10: 0.821},
-    },
-}
-
+WHY = (
+    "The corpora at hand are stemmed and counted otherwise (7,645 words for 8,396 of Newsgroup), "
+    "and with a tenth of the documents or few starts (quick) agreement is lower."
+)
 # ------------------------------------------------ fits
 # Documents clustered in several ways, and how well that agrees with their classes.
 
 NMF, MEANS, MEAN_FIELD, PCP = "NMF", "LDA + k-means", "PCP mean field", "PCP"
+# factorisation and topics of scikit-learn, the references
+OTHER_NMF, OTHER_MEANS = "NMF, scikit-learn", "LDA + k-means, scikit-learn"
 UNIGRAMS, ALONE = "unigrams", "unigrams alone"
-METHODS = (NMF, MEANS, MEAN_FIELD, PCP, UNIGRAMS, ALONE)
+METHODS = (NMF, MEANS, MEAN_FIELD, PCP, UNIGRAMS, ALONE, OTHER_NMF, OTHER_MEANS)
 # those whose clusters do not depend on a number of topics besides
-WITHOUT_TOPICS = (NMF, ALONE)
+WITHOUT_TOPICS = (NMF, ALONE, OTHER_NMF)
 # tokens added to each word of a cluster, and documents shared by all clusters
 SMOOTHING, EXTRA = 1.0, 1.0
 STEPS, STOP = 500, 1e-7
@@ -95,6 +82,11 @@ def measure_with_topics(
     n_clusters = len(np.unique(y))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a limit of steps is near enough
+        other = decomposition.LatentDirichletAllocation(
+            n_topics, learning_method="batch", max_iter=30, random_state=seed
+        ).fit(X)
+        labels = cluster_by_topics(other.transform(X), n_clusters, seed)
+        yield OTHER_MEANS, Outcome(measure_agreement(y, labels), -other.bound_)
         lda = mixfold.LatentDirichletAllocation(n_topics, random_state=seed).fit(X)
         labels = cluster_by_topics(lda.transform(X), n_clusters, seed)
         yield MEANS, Outcome(measure_agreement(y, labels), lda.lower_bound_)
@@ -116,6 +108,12 @@ def measure_without_topics(X: Any, y: Array, seed: int) -> Iterator[tuple[str, O
         nmf = mixfold.PLSI(n_clusters, random_state=seed).fit(X)
         shares = nmf.transform(X)
         yield NMF, Outcome(measure_agreement(y, shares.argmax(axis=1)), nmf.lower_bound_)
+        other = decomposition.NMF(
+            n_clusters, init="random", solver="mu", beta_loss="kullback-leibler", random_state=seed
+        )
+        parts = other.fit_transform(X) * other.components_.sum(axis=1)  # shares of words
+        error = -float(other.reconstruction_err_)
+        yield OTHER_NMF, Outcome(measure_agreement(y, parts.argmax(axis=1)), error)
         alone = mixfold.MultinomialMixture(n_clusters, prior="default", random_state=seed).fit(X)
     yield ALONE, Outcome(measure_agreement(y, alone.predict(X)), alone.lower_bound_)
 
@@ -179,6 +177,8 @@ MEANINGS = {
     PCP: "PCP, cluster and topics of a document inferred jointly (structured)",
     UNIGRAMS: "mixture of unigrams by EM that begins with the clusters of LDA + k-means",
     ALONE: "mixture of unigrams from random starts (MultinomialMixture, smoothed)",
+    OTHER_NMF: "the same as NMF by scikit-learn",
+    OTHER_MEANS: "the same as LDA + k-means by scikit-learn, its priors 1 / K",
 }
 COLUMNS = tuple(
     Column(
@@ -196,9 +196,8 @@ NOTES = (
     "the baseline that the source does not have: better than PCP on Newsgroup at every K, and "
     "about as good on Reuters. From random starts it is worse on average. So topics help to find a "
     "start; the claim that clustering gains from the projection is not supported here.",
-    "Published values are lower, most of all on Reuters, for every method, and other code had "
-    "values like ours: the corpora are not the same, nor is it known how the source began. Mean "
-    "field on Newsgroup is above other code from K = 10 on (0.48 and 0.41 at K = 20 and 50).",
+    "Published values are lower, most of all on Reuters, for every method, those of scikit-learn "
+    "too: the corpora are not the same, nor is it known how the source began.",
     "Case study (picture): the source has four dominant clusters of the 20 that it began with, at "
     "random. Its model, in which all documents of a cluster have the same shares of topics, keeps "
     "all 20 here. Where documents have shares of their own around those of their cluster, three "
@@ -271,7 +270,7 @@ def _make_table(
     found: Mapping[str, Found], assigned: Assigned | None, size: Size, gone: tuple[str, ...]
 ) -> Table:
     cells = [cell for one in found.values() for cell in _make_cells(one)]
-    judged = check_claims(list(found.values()), assigned, whole=size.share == 1)
+    judged = check_claims(list(found.values()), assigned)
     picture = partial(draw, found=found, assigned=assigned)
     notes = (*NOTES, *_describe_tuned(found), *gone)
     return Table(COLUMNS, tuple(cells), judged, _list_settings(size), notes, picture)
@@ -287,7 +286,7 @@ def _make_cells(found: Found) -> list[Cell]:
     for method in METHODS:
         theirs = PUBLISHED[found.name].get(SOURCE_NAMES.get(method, method))
         value = found.tuned(method)[1]
-        cells.append(Cell(f"{found.name}, tuned", method, (value,), theirs))
+        cells.append(Cell(f"{found.name}, tuned", method, (value,), theirs, why=WHY))
     return cells
 
 
@@ -317,8 +316,8 @@ def _list_settings(size: Size) -> tuple[tuple[str, str], ...]:
 # ------------------------------------------------ claims
 # What is claimed of table 9.2, and whether it holds.
 
-# share of cells that are within one standard deviation by chance alone
-SHARE = 2 / 3
+# how much lower than scikit-learn's agreement with the classes ours may be
+SAME = 0.05
 # share of documents in a cluster that is mostly of their class
 PURE = 0.8
 
@@ -353,16 +352,26 @@ class Found:
         return best, chosen[best]
 
 
-def check_claims(
-    found: Sequence[Found], assigned: Assigned | None, whole: bool
-) -> tuple[Check, ...]:
-    """All claims; other code is compared with only where all documents were taken (``whole``)."""
+def check_claims(found: Sequence[Found], assigned: Assigned | None) -> tuple[Check, ...]:
+    """All claims."""
     judged = [_check_best(one) for one in found]
     judged += [_check_structured(one) for one in found]
     judged += [_check_baseline(one) for one in found]
-    if whole:
-        judged += [_check_near_other_code(one) for one in found]
+    judged += [_check_like_scikit(one) for one in found]
     return (*judged, _check_pure(assigned)) if assigned is not None else tuple(judged)
+
+
+def _check_like_scikit(found: Found) -> Check:
+    """Means over starts and numbers of topics: clusters are as good as those of scikit-learn."""
+    gaps = []
+    for ours, theirs in ((NMF, OTHER_NMF), (MEANS, OTHER_MEANS)):
+        means = [
+            np.mean([found.cell(method, k).ours for name, k in found.outcomes if name == method])
+            for method in (ours, theirs)
+        ]
+        gaps.append(float(means[0] - means[1]))
+    claim = f"{found.name}: NMF and LDA + k-means agree no less than scikit-learn's, but for 0.05"
+    return Check(claim, min(gaps) >= -SAME, f"differences {gaps[0]:+.3f}, {gaps[1]:+.3f}")
 
 
 def _check_best(found: Found) -> Check:
@@ -395,26 +404,6 @@ def _describe_gaps(gaps: dict[int, float]) -> str:
     return f"difference of mean NMI: {each}"
 
 
-def _check_near_other_code(found: Found) -> Check:
-    """Our standard deviation over starts, at least the typical one: a few may agree by chance."""
-    typical = median(found.cell(*place).spread for place in found.outcomes)
-    apart = {}
-    for method, theirs in REFERENCE[found.name].items():
-        for n_topics, mean in theirs.items():
-            k = found.tuned(method)[0] if n_topics == TUNED else n_topics
-            if (method, k) in found.outcomes:
-                cell = found.cell(method, k)
-                gap = cell.ours - mean
-                apart[f"{method} K = {k} {gap:+.3f}"] = abs(gap) > max(cell.spread, typical)
-    near = sum(not far for far in apart.values())
-    detail = f"{near} of {len(apart)}; not " + ", ".join(
-        place for place, far in apart.items() if far
-    )
-    claim = f"{found.name}: two mean NMI of three are within a standard deviation of other code"
-    told = detail if near < len(apart) else f"all of {len(apart)}"
-    return Check(claim, near >= SHARE * len(apart), told)
-
-
 def _check_pure(assigned: Assigned) -> Check:
     share = float(assigned.by_class().max(axis=0).sum()) / len(assigned.y)
     largest = assigned.owners()[: len(assigned.classes)]
@@ -434,6 +423,8 @@ STYLES = {
     UNIGRAMS: ("#6b6b6b", "o-"),
     NMF: ("#6b8e23", "s"),
     ALONE: ("#b0b0b0", "s"),
+    OTHER_NMF: ("#a9c46c", "D"),
+    OTHER_MEANS: ("#e3a998", "o--"),
 }
 # documents that make one line of the picture: more could not be told apart
 LINES = 400

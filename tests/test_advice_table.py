@@ -20,14 +20,16 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from matplotlib.figure import Figure
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.decomposition import FastICA
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as TheirMixture
 from sklearn.model_selection import GridSearchCV
 
 import mixfold as m
-from mixfold import distributions, metrics, processes
+from mixfold import distributions, metrics, plots, processes
 from mixfold.cli import main
 from mixfold.engine.random import RowKeys, seed_from
 from mixfold.engine.sources import open_source
@@ -51,9 +53,18 @@ WEIGHT = np.r_[2.0, np.ones(79)]
 FEW = np.r_[0, np.full(78, -1), 1]
 POSITIVE = np.abs(X) + 0.1
 INSIDE = POSITIVE / (1 + POSITIVE.max())
-_ROOTS = RNG.normal(size=(80, 2, 4))
+_OWN = np.random.default_rng(1)
+_ROOTS = _OWN.normal(size=(80, 2, 4))
 MATRICES = (_ROOTS @ _ROOTS.transpose(0, 2, 1))[:, *np.tril_indices(2)]
+WORDS = {"size": X[:, 0], "kind": np.where(Y, "a", "b")}
+SKEWED = {"fee": np.exp(1.5 * X[:40, 0])}
+GRADES = {"grade": list("abcab") * 10}
 Call = Callable[[], Any]
+
+
+def KEPT() -> Any:
+    """A schema from a file, without the table that it was made of."""
+    return m.Schema.from_text(m.Schema.infer(WORDS).to_text())
 
 
 def REDUNDANT() -> Any:
@@ -146,9 +157,14 @@ def learned(K: int = 2, n_factors: Any = None, *, rows: Any = X, **settings: Any
     return fit("MixtureOfPPCA", K, n_factors, rows=rows, **settings)
 
 
-WIDE = RNG.normal(size=(200, 26)) @ RNG.normal(size=(26, 30)) + 0.1 * RNG.normal(size=(200, 30))
+# tables with draws of their own: how many factors are found in them depends on the draws
+_OWN = np.random.default_rng(0)
+WIDE = _OWN.normal(size=(300, 26)) @ _OWN.normal(size=(26, 40))
+WIDE += 0.1 * _OWN.normal(size=WIDE.shape)
 WIDE[0, 0] = np.nan
-CROWDED = RNG.normal(size=(300, 28)) @ RNG.normal(size=(28, 30)) + 0.01 * RNG.normal(size=(300, 30))
+_OWN = np.random.default_rng(1)
+CROWDED = _OWN.normal(size=(300, 28)) @ _OWN.normal(size=(28, 30))
+CROWDED += 0.01 * _OWN.normal(size=CROWDED.shape)
 CROWDED[0, 0] = np.nan
 FACTORS = [
     row("lower n_factors", fit("MixtureOfPPCA", 2, 4), fit("MixtureOfPPCA", 2, 2, random_state=0)),
@@ -214,6 +230,12 @@ FACTORS = [
         fit("MixtureOfFactorModels", 1, 1, y=Y, loadings_prior=1.0, label_solver="gradient"),
         fit("MixtureOfFactorModels", 1, 1, y=Y, label_solver="gradient"),
         fit("MixtureOfFactorModels", 1, 1, y=Y, loadings_prior=1.0)),
+    row("Set n_factors=1 or more",
+        fit("MixtureOfFactorModels", 1, 0, y=Y, discriminant="curved"),
+        fit("MixtureOfFactorModels", 1, 1, y=Y, discriminant="curved")),
+    row("whose discriminant is straight",
+        fit("MixtureOfFactorModels", 1, 1, y=Y, discriminant="curved", label_solver="gradient"),
+        fit("MixtureOfFactorModels", 1, 1, y=Y, discriminant="curved", label_solver="em")),
     row("columns; give one number, or one for each column",
         learned(prior={"noise_variance": [0.1, 0.2]}), learned(prior={"noise_variance": 0.1}),
         learned(prior={"noise_variance": [0.1, 0.2, 0.1]})),
@@ -416,6 +438,34 @@ MIXTURES = [
 ]  # fmt: skip
 
 SEARCH = [
+    row("or 'collapsed'. Leave learn_prior out",
+        lambda: Beta().draw_prior(None, None, None, RNG),
+        lambda: m.Mixture("beta", 2, random_state=0).fit(POSITIVE / 20)),
+    row("set patience=None, or use criterion='bic'",
+        lambda: m.MixtureSearch(m.GaussianMixture(), n_components=[1, 2], criterion="gap",
+                                patience=1).fit(X),
+        lambda: m.MixtureSearch(m.GaussianMixture(), n_components=[1, 2], criterion="gap",
+                                n_references=2, random_state=0).fit(X)),
+    row("leave out component_labels, or use criterion='bic'",
+        lambda: m.MixtureSearch(m.GaussianMixture(), n_components=[2, 3], criterion="gap").fit(
+            X, component_labels=Y),
+        lambda: m.MixtureSearch(m.GaussianMixture(), n_components=[2, 3], random_state=0).fit(
+            X, component_labels=Y)),
+    row("use criterion='bic', or X.toarray()",
+        lambda: m.MixtureSearch(m.PoissonMixture(), n_components=[1, 2], criterion="gap").fit(
+            sparse.csr_array(COUNTS)),
+        lambda: m.MixtureSearch(m.PoissonMixture(), n_components=[1, 2], random_state=0).fit(
+            sparse.csr_array(COUNTS))),
+    row("criterion='bic' or 'held-out', or a mixture",
+        lambda: m.MixtureSearch(m.PPCA(), n_components=[1, 2], criterion="gap").fit(X),
+        lambda: m.MixtureSearch(m.PPCA(), n_components=[1, 2], random_state=0).fit(X)),
+    row("numbers with missing='expected', or learn them",
+        lambda: m.KernelPCA(2, gamma="learn", missing="expected").fit(HOLED),
+        lambda: m.KernelPCA(2, gamma=0.5, missing="expected").fit(HOLED)),
+    row("of a component times the degrees of freedom",
+        fit("Mixture", "full", 2, inference="vb", prior={"scatter": -np.eye(3)}),
+        fit("Mixture", "full", 2, inference="vb", prior={"scatter": 4 * np.eye(3), "degrees": 4},
+            random_state=0)),
     row("patience=None, or cv=None and criterion",
         lambda: m.MixtureSearch(n_components=[1, 2], patience=1, cv=2).fit(X),
         lambda: m.MixtureSearch(n_components=[1, 2], cv=2, random_state=0).fit(X),
@@ -511,6 +561,9 @@ NETWORKS = [
         by_loss(0, rows=X - X.min(axis=0) + 0.01)),
     row("lower groups to", lambda: m.sample_codebook(np.ones((4, 2)), 2, 3),
         lambda: m.sample_codebook(np.ones((4, 2)), 2, 1)),
+    row("or sklearn.decomposition.FastICA for sources with light",
+        fit("ICA", rows=X, random_state=0), fit("PPCA", 2),
+        lambda: FastICA(2, random_state=0, whiten="unit-variance").fit(X)),
     row("by PPCA().fit(X).impute(X), say", fit("ICA", rows=HOLED),
         fit("ICA", rows=m.PPCA().fit(HOLED).impute(HOLED), random_state=0)),
     row("solver='multiplicative' keeps signs: it needs",
@@ -639,6 +692,27 @@ NUMBERS = [
     row("fit and predict, such as mixfold.KMeans()",
         lambda: m.gap_statistic(X, m.PPCA(1), n_clusters=[1]),
         lambda: m.gap_statistic(X, m.KMeans(), n_clusters=[1], n_references=2)),
+    row("give the table itself, or family=Schema.infer(table)",
+        lambda: m.Mixture("auto").fit(open_source(X)),
+        lambda: m.Mixture("auto").fit(WORDS), lambda: m.Mixture(m.Schema.infer(WORDS)).fit(WORDS)),
+    row("Schema.infer(table).set(name, kind=...), and give that as family",
+        lambda: m.Mixture("auto").fit({"id": range(50)}),
+        lambda: m.Mixture(m.Schema.infer({"id": range(50)}).set("id", kind="number")).fit(
+            {"id": range(50)})),
+    row("was positive throughout and is modelled by its logarithm",
+        lambda: m.Schema.infer(SKEWED).encode({"fee": [0.0]}),
+        lambda: m.Schema.infer(SKEWED).set("fee", scale="plain").encode({"fee": [0.0]})),
+    row("or give those that are to be missing by missing=[...]",
+        lambda: m.Schema.infer(WORDS).set("kind", kind="ordered", order=["a"]),
+        lambda: m.Schema.infer(WORDS).set("kind", kind="ordered", order=["b", "a"]),
+        lambda: m.Schema.infer(WORDS).set("kind", missing=["b"])),
+    row("needs two, ", lambda: m.Schema.infer(GRADES).set("grade", kind="yes/no"),
+        lambda: m.Schema.infer(GRADES).set("grade", kind="category")),
+    row("the values of column ", lambda: KEPT().set("size", kind="category"),
+        lambda: KEPT().set("size", kind="category", order=[0.0, 1.0])),
+    row("which no model takes; say what it ",
+        lambda: m.Schema.infer({"id": range(50)}).set("id", used=True),
+        lambda: m.Schema.infer({"id": range(50)}).set("id", kind="category")),
     row("or as often repeated; lower n_clusters",
         lambda: m.gap_statistic(X[:4], n_clusters=[4], n_references=2),
         lambda: m.gap_statistic(X[:4], n_clusters=[2], n_references=2, random_state=0)),
@@ -700,7 +774,23 @@ def records() -> Any:
     return np.array([tuple(v) for v in X], dtype=[("a", float), ("b", float), ("c", float)])
 
 
-ROWS = [*FACTORS, *KERNELS, *MIXTURES, *SEARCH, *NETWORKS, *OUTPUTS, *DATA, *NUMBERS]
+def drawn(name: str, *args: Any, **options: Any) -> Call:
+    """A call of a plot on axes without a window, where an argument is named ax."""
+    ax = Figure().subplots()
+    place = {key: ax if value == "ax" else [ax] for key, value in options.items()}
+    return lambda: getattr(plots, name)(*(ax if a is AX else a for a in args), **place)
+
+
+AX = object()
+CURVE, TRACE = {"full": {1: 3.0, 2: 2.0}}, {"alpha": np.eye(3)}
+PLOTS = [
+    row("takes the axes last, by name, and returns them: write {}({}, ..., ax=ax)",
+        drawn("plot_criterion", AX, CURVE), drawn("plot_criterion", CURVE, ax="ax")),
+    row("has ax in place of axes, as all plots: write {}(..., ax=axes)",
+        drawn("plot_chains", TRACE, axes="axes"), drawn("plot_chains", TRACE, ax="axes")),
+]  # fmt: skip
+
+ROWS = [*FACTORS, *KERNELS, *MIXTURES, *SEARCH, *NETWORKS, *OUTPUTS, *DATA, *NUMBERS, *PLOTS]
 
 
 def told_by(call: Call) -> str:
@@ -791,6 +881,11 @@ LINES = [
     line("executor={} is no cluster; leave one of both out",
          "fit {csv} -k 2 --set executor=threads --scheduler tcp://127.0.0.1:1 --out {out}",
          "fit {csv} -k 2 --set executor=threads --out {out}"),
+    line("leave it out beside --schema, --kind and --drop", "select {csv} --columns a --drop b",
+         "select {csv} -k 1 --drop b", "select {csv} -k 1 --columns a"),
+    line("write COLUMN=KIND; got {}", "select {csv} --kind a", "select {csv} -k 1 --kind a=number"),
+    line("leave --model, --family and --target out.",
+         "select {csv} --model ppca --drop a", "select {csv} -k 1 --drop a"),
     line("{} has {}; leave the option out",
          "transform {factors} {csv} --per-component --out {rows}",
          "transform {factors} {csv} --out {rows}"),
@@ -884,7 +979,6 @@ WITHOUT_ROW: dict[str, int] = {
     "models/kernels/views/rows.py": 1,
     "models/kernels/views/thin_svd.py": 1,
     "models/mixtures/bayes_mixture.py": 1,
-    "models/mixtures/collapsed.py": 1,
     "models/mixtures/mlit/model.py": 1,
     "models/mixtures/partition_priors.py": 1,
     "models/mixtures/urns/__init__.py": 1,

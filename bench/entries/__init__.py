@@ -15,6 +15,7 @@ ENTRIES: tuple[Entry, ...] = (*MIXTURES, *FACTORS, *LABELLED, *TOPICS, *NETWORKS
 LEFT_OUT = {
     "MixtureClustering": "is compared by its clusters: python -m bench clustering",
     "DegenerateWarning": "a warning",
+    "Schema": "reads tables, and fits nothing",
     "GTM": "is not measured yet: none of the peers has it",
     "KSubspaces": "is not measured yet: none of the peers has it",
     "freeze": "a fitted model for services: python -m bench small",

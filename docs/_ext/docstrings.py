@@ -12,6 +12,7 @@ from typing import Any
 # a name with a trailing underscore that stands in the text as it is
 _BARE = re.compile(r"(?<![`\w.|*\\])([A-Za-z]\w*_)(?![\w`])")
 _LISTS = {"Parameters", "Other Parameters", "Attributes"}
+_PROSE = {"", "Notes"}  # where an indented block is a model or a list that stands as it is
 
 
 def marked(lines: list[str]) -> list[str]:
@@ -24,7 +25,7 @@ def marked(lines: list[str]) -> list[str]:
             section = line
         before = next((text for text in reversed(made) if text.strip()), "")
         starts = line.startswith("    ") and (not made or not made[-1].strip())
-        if not section and starts and not literal and not before.startswith((" ", "..")):
+        if section in _PROSE and starts and not literal and not before.startswith((" ", "..")):
             literal = True
             if not before.endswith("::"):
                 made += ["::", ""]

@@ -11,6 +11,7 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
+_FACTORS = "i|n|sub|sup|subsup|row|frac|sqrt|over"
 _RELATIONS = "=<>\N{TILDE OPERATOR}\N{LESS-THAN OR EQUAL TO}\N{GREATER-THAN OR EQUAL TO}"
 
 
@@ -25,9 +26,15 @@ def mathml(tex: str, *, block: bool) -> str:
 def _spaced(made: str) -> str:
     """Spaces that browsers leave out, and fences that stay as they are.
 
-    Between a function and what it is applied to, unless that is in parentheses; around a relation
-    with which the cell of a table begins.
+    Between a function and what it is applied to, unless that is in parentheses, and between it and
+    a factor before it (p ln N is not pln N); around a relation with which the cell of a table
+    begins.
     """
+    made = re.sub(
+        rf"(</m(?:{_FACTORS})>)(\s*<mi>[a-z]+</mi>\s*<mo>&ApplyFunction;)",
+        r'\1<mspace width="0.1667em"></mspace>\2',
+        made,
+    )
     made = re.sub(
         r'(<mo>&ApplyFunction;</mo>)(?!\s*<mo stretchy="false">\()',
         r'\1<mspace width="0.1667em"></mspace>',

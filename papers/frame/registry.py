@@ -35,18 +35,33 @@ EXPERIMENTS = {
     "mfm-faces": Entry(
         "mfm_faces", "Factors, clusters and classes of two people's faces (Tabaghi 2016, table 5.4)"
     ),
+    "mfm-sonar": Entry(
+        "mfm_sonar", "Factors and classes of drawn sonar images (Tabaghi 2016, tables 5.2 and 5.3)"
+    ),
     "mlit-table": Entry(
         "mlit_table", "Classifiers of mixtures under transformations (Piccardi 2011, table 4)"
     ),
+    "digit-parts": Entry(
+        "digit_parts", "Twos by parts, mixtures of pixels and of sources (Arngren 2007, chapter 3)"
+    ),
     "nlmf": Entry("nlmf", "Digits by one factor layer and by two (Arngren 2007, tables 5.1-5.3)"),
+    "nlmf-sweeps": Entry(
+        "nlmf_sweeps", "What each parameter of a factor layer does (Arngren 2007, figures 5.4-5.44)"
+    ),
     "nlmf-generation": Entry(
         "nlmf_generation", "Digits that such layers make (Arngren 2007, section 5.3.1)"
     ),
     "dbn": Entry("dbn", "Digits by a deep belief net (Arngren 2007, section 4.1)"),
+    "freyface": Entry(
+        "freyface", "Principal components of a film of a face (Zhang 2017, figures 1-9)"
+    ),
     "digits-mixtures": Entry(
-        "digits_mixtures", "Gaussian mixtures on twos and threes (Zhang 2017, figures 13-15)"
+        "digits_mixtures", "Gaussian mixtures on twos and threes (Zhang 2017, figures 10-15)"
     ),
     "dp-table": Entry("dp_table", "Components that VBDMA and VBTDP learn (Yu 2006, table 3.1)"),
+    "dp-figures": Entry(
+        "dp_figures", "Draws of Dirichlet processes, lost components (Yu 2006, figures 3.2-3.6)"
+    ),
     "old-faithful": Entry(
         "old_faithful", "Components of the geyser data by alpha (Yu 2006, section 3.4.1)"
     ),
@@ -71,6 +86,10 @@ EXPERIMENTS = {
         "morp",
         "Projections by many labels, used for these and for new ones (Yu 2006, figures 6.3-6.5)",
     ),
+    "morp-preferences": Entry(
+        "morp_preferences",
+        "What users like, and curves of beta (Yu 2006, figures 6.1 and 6.6)",
+    ),
     "em-kpca": Entry(
         "em_kpca", "Time and error of kernel PCA by EM and by others (Yu 2006, figure 5.3)"
     ),
@@ -79,6 +98,9 @@ EXPERIMENTS = {
     ),
     "pcp-perplexity": Entry(
         "pcp_perplexity", "Unseen documents under pLSI, LDA and PCP (Yu 2006, table 9.1)"
+    ),
+    "pcp-features": Entry(
+        "pcp_features", "Topics as features of a classifier (Yu 2006, figure 9.4)"
     ),
     "pcp-clustering": Entry(
         "pcp_clustering", "Documents clustered by topics (Yu 2006, table 9.2 and figure 9.3)"

@@ -1,12 +1,11 @@
-"""Reports as files: Markdown and CSV of one table, a page about all, each complete or absent.
+"""Reports of one table as files: Markdown, CSV and a picture, each complete or absent.
 
-The command line calls ``write_report`` and ``write_overview``.
+The command line calls ``write_report``.
 """
 
 from __future__ import annotations
 
 import csv
-import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from io import BytesIO, StringIO
@@ -14,14 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from papers.frame.picture import draw_report
-from papers.frame.run import Outcome, Report
+from papers.frame.run import Report
 from papers.frame.table import Cell, Column, Table, Verdict
+from papers.frame.writing import write_whole
 
 # ------------------------------------------------ Markdown of one table
 
-# of a difference that nobody has looked into; of a run that could not but differ
+# of a cell for which the table has no sentence of its own; of one in a run of few rows
 UNKNOWN = "the cause is not known."
-SHORT = "the quick variant has fewer rows, restarts or repeats; the full run is to judge by."
+SHORT = "the quick variant has fewer rows, restarts or repeats; the whole run is to judge by."
 
 
 def format_report(report: Report) -> str:
@@ -59,6 +59,11 @@ def _list_rows(table: Table) -> Iterator[list[str]]:
         yield [row, *(format_cell(column, cell) for column, cell in cells)]
 
 
+def count_verdicts(table: Table) -> Counter[Verdict]:
+    """Cells of all columns by verdict."""
+    return sum((table.verdicts(column) for column in table.columns), Counter())
+
+
 def format_cell(column: Column, cell: Cell | None) -> str:
     """Ours with its spread, the published value in brackets, the verdict if there is one."""
     if cell is None:
@@ -88,7 +93,7 @@ def list_reasons(report: Report) -> Iterator[str]:
     """Sentences on the cells that differ, each once, with the cells it is about."""
     about: dict[str, list[str]] = {}
     for cell in report.table.differences:
-        why = SHORT if report.quick else cell.why or UNKNOWN
+        why = cell.why or (SHORT if report.quick else UNKNOWN)
         place = f"{cell.row} / {cell.column} {cell.ours:.4g} ({cell.published:.4g})"
         about.setdefault(why, []).append(place)
     for why, places in about.items():
@@ -171,85 +176,6 @@ def _list_lines(report: Report) -> Iterator[dict[str, Any]]:
         }
 
 
-# ------------------------------------------------ Markdown of all tables
-# A page that says how each table came out.
-
-STEM = "reproduced"
-HEADINGS = (
-    "table", "of", "cells reproduced", "better", "differ", "claims that hold", "time"
-)  # fmt: skip
-
-
-def count_verdicts(table: Table) -> Counter[Verdict]:
-    """Cells of all columns by verdict."""
-    return sum((table.verdicts(column) for column in table.columns), Counter())
-
-
-def format_overview(outcomes: Sequence[Outcome]) -> str:
-    """The page, as Markdown: a line for each table, then what differs and what does not hold."""
-    made = [outcome.report for outcome in outcomes if outcome.report is not None]
-    parts = [
-        "# Published tables, run again",
-        _format_opening(made, len(outcomes)),
-        format_grid(HEADINGS, [_format_line(outcome) for outcome in outcomes]),
-        "A cell is judged if the text prints a number for it and it is known how near ours can "
-        "be expected; the rule is on the page of the table. Claims are sentences, of the text or "
-        "of ours, about the table as a whole.",
-        *format_section("What differs", [x for report in made for x in _list_differences(report)]),
-        *format_section("Claims that do not hold", [x for r in made for x in _list_broken(r)]),
-        *format_section("Not run", [_format_absent(o) for o in outcomes if o.report is None]),
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _format_opening(made: Sequence[Report], total: int) -> str:
-    if not made:
-        return f"None of {total} tables could be run; the reasons are below."
-    quick = " in its quick variant" if made[0].quick else ""
-    seconds = sum(report.seconds for report in made)
-    return (
-        f"{len(made)} of {total} tables, each{quick}, {made[0].date}, seed {made[0].seed}, "
-        f"{_format_time(seconds)} in all. Made with {made[0].made_with}."
-    )
-
-
-def _format_line(outcome: Outcome) -> list[str]:
-    if outcome.report is None:
-        return [f"`{outcome.name}`", outcome.summary, "failed" if outcome.failed else "not run",
-                "", "", "", ""]  # fmt: skip
-    report, counts = outcome.report, count_verdicts(outcome.report.table)
-    judged = sum(counts[v] for v in (Verdict.reproduced, Verdict.better, Verdict.differs))
-    checks = report.table.checks
-    return [
-        f"[`{outcome.name}`]({report.stem}.md)",
-        outcome.summary,
-        f"{counts[Verdict.reproduced]} of {judged}" if judged else "-",
-        str(counts[Verdict.better] or ""),
-        str(counts[Verdict.differs] or ""),
-        f"{sum(check.holds for check in checks)} of {len(checks)}" if checks else "-",
-        _format_time(report.seconds),
-    ]
-
-
-def _list_differences(report: Report) -> Iterator[str]:
-    for reason in list_reasons(report):
-        yield f"`{report.experiment.name}`, {reason}"
-
-
-def _list_broken(report: Report) -> Iterator[str]:
-    for check in report.table.checks:
-        if not check.holds:
-            yield f"`{report.experiment.name}`: {check.claim} ({check.detail})"
-
-
-def _format_absent(outcome: Outcome) -> str:
-    return f"`{outcome.name}`: {outcome.reason.splitlines()[0] if outcome.reason else ''}"
-
-
-def _format_time(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
-
-
 # ------------------------------------------------ files
 
 
@@ -267,21 +193,5 @@ def write_report(report: Report, folder: Path) -> tuple[Path, ...]:
     }
     paths = []
     for suffix, content in contents.items():
-        paths.append(_write_whole(folder / f"{report.stem}.{suffix}", content))
+        paths.append(write_whole(folder / f"{report.stem}.{suffix}", content))
     return tuple(paths)
-
-
-def write_overview(outcomes: Sequence[Outcome], folder: Path, quick: bool) -> Path:
-    """Write the page about all tables; that of a quick run does not replace that of a full one."""
-    name = f"{STEM}-quick.md" if quick else f"{STEM}.md"
-    return _write_whole(folder / name, format_overview(outcomes).encode())
-
-
-def _write_whole(path: Path, content: bytes) -> Path:
-    partial = path.parent / f".{path.name}.{os.getpid()}.partial"
-    try:
-        partial.write_bytes(content)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
-    return path

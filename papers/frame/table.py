@@ -84,13 +84,16 @@ class Column:
     unit : str
         Empty for a pure number.
     tolerance : Tolerance or None
-        None: shown beside the published value, not judged; ``meaning`` should say why.
+        None: shown beside the published value, not judged, unless the cell has a tolerance of its
+        own; ``meaning`` should say why.
     form : str
         Format of a value, for example ``".2f"``.
     logarithmic : bool
         Draw on a logarithmic axis.
     best : Best
         Whether a value beyond the tolerance is an improvement, on which side.
+    own : str
+        The rule in words where cells have tolerances of their own.
     """
 
     name: str
@@ -100,6 +103,7 @@ class Column:
     form: str = ".3g"
     logarithmic: bool = False
     best: Best = Best.neither
+    own: str = ""
 
     @property
     def heading(self) -> str:
@@ -107,13 +111,16 @@ class Column:
 
     def rule(self) -> str:
         """When a cell is called reproduced, for people."""
+        if self.own:
+            return self.own
         return "not judged" if self.tolerance is None else self.tolerance.words(self.unit)
 
     def verdict(self, cell: Cell) -> Verdict:
         """Judge a cell of this column."""
-        if self.tolerance is None or cell.published is None:
+        tolerance = self.tolerance if cell.tolerance is None else cell.tolerance
+        if tolerance is None or cell.published is None:
             return Verdict.open
-        if self.tolerance.allows(cell.ours, cell.published):
+        if tolerance.allows(cell.ours, cell.published):
             return Verdict.reproduced
         return Verdict.better if self.best.prefers(cell.ours, cell.published) else Verdict.differs
 
@@ -134,6 +141,9 @@ class Cell:
         The standard deviation that is printed with it.
     why : str
         What is known of a difference, with its evidence, in a sentence.
+    tolerance : Tolerance or None
+        Of this cell alone, for example two of its published standard deviations; None: that of
+        the column.
     """
 
     row: str
@@ -142,6 +152,7 @@ class Cell:
     published: float | None = None
     published_spread: float | None = None
     why: str = ""
+    tolerance: Tolerance | None = None
 
     @property
     def ours(self) -> float:

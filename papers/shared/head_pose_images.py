@@ -27,7 +27,7 @@ FACES = DataFile(
 
 WHY = (
     "half of 372 images are few for so many axes: on the images that were fitted the SER of K > 1 "
-    "is 22 dB and more at d = 18, on the others it is not, in other code either."
+    "is 22 dB and more at d = 18, on the others it is not."
 )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from mixfold.contracts import Array
 from papers.frame.experiment import map_on_cores
-from papers.shared import baseline_projections
+from papers.shared import baseline_projections, plain_sppca
 from papers.shared.labelled_sets import Labelled
 
 # both noise variances where they are held, as Yu (2006) starts them
@@ -24,6 +24,8 @@ SUPERVISED = {
     "S2PPCA": (False, True),
     "S2PPCA held": (True, True),
 }
+# plain EM as the source ran it: rows without labels seen too
+BY_EM = {"SPPCA by EM": False, "S2PPCA by EM": True}
 RIVALS = ("FULL", "PCA", "PCA whitened", "ridge LDA", "PLS")
 
 
@@ -38,12 +40,13 @@ class Projected:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A split of a table: rows with labels and the others."""
+    """A split of a table: rows with labels and the others; whether plain EM is run as well."""
 
     train: Array
     test: Array
     dims: tuple[int, ...]
     max_iter: int
+    by_em: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,15 @@ def measure_split(data: Labelled, scores: Array, trial: Trial) -> Outcome:
             fit = project(X, y, train, size, semi=semi, max_iter=trial.max_iter, **noises)
             outcome.errors[name, d] = error(fit.Z)
             outcome.steps[name, d], outcome.converged[name, d] = fit.steps, fit.converged
+        if trial.by_em:
+            every = baseline_projections.compute_span_coordinates(X, np.arange(len(y)))
+            Y = np.eye(y.max() + 1)[y[train]]
+            for name, semi in BY_EM.items():
+                rng = np.random.default_rng([d, *train[:3]])
+                Z = plain_sppca.project_by_em(
+                    every, X.shape[1], Y, train, d if semi else own, semi=semi, rng=rng
+                )
+                outcome.errors[name, d] = error(Z)
     return outcome
 
 

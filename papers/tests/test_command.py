@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from papers.__main__ import main
+from papers.frame import verdicts
 from papers.frame.experiment import DataFile, Experiment, Progress
 from papers.frame.registry import EXPERIMENTS
 from papers.frame.table import Cell, Check, Column, Table, Tolerance
@@ -58,18 +59,28 @@ def check(outcome: Outcome, code: int, *expected: str) -> None:
         assert squeezed(text) in squeezed(outcome.err)
 
 
+def main_entries() -> dict[str, Any]:
+    """The list that the command has."""
+    from papers import __main__
+
+    return __main__.EXPERIMENTS  # type: ignore[return-value]
+
+
 @dataclass
 class Small:
     """An entry of the list whose table takes no time and remembers how it was run."""
 
     summary: str = "a table [of two cells]"
+    module: str = "vb_toy"
     calls: list[tuple[Path, bool, int]] = field(default_factory=list)
     data: tuple[DataFile, ...] = (DataFile("faces.npz", "arrays X and y", "a database"),)
 
     def load(self) -> Experiment:
+        names = [name for name, entry in main_entries().items() if entry is self]
         return Experiment(
-            "small", "A small table", "Tabaghi 2016", "table 9.9", "Protocol.", self.data, self._run
-        )
+            names[0], "A small table", "Tabaghi 2016", "table 9.9", "Protocol.", self.data,
+            self._run,
+        )  # fmt: skip
 
     def _run(self, folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
         self.calls.append((folder, quick, seed))
@@ -92,6 +103,20 @@ def small(monkeypatch: pytest.MonkeyPatch) -> Small:
 
 
 @pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """Where --record keeps verdicts and page, in place of the repository's own files."""
+    places = tmp_path / "kept.json", tmp_path / "kept.md"
+    monkeypatch.setattr(verdicts, "RECORDS", places[0])
+    monkeypatch.setattr(verdicts, "PAGE", places[1])
+    monkeypatch.setattr(verdicts, "SOURCES_PAGE", tmp_path / "sources.md")
+    (tmp_path / "sources.md").write_text(
+        "# Sources\n\n| a | b | c | `small`: dots | e |  |\n", encoding="utf-8"
+    )
+    monkeypatch.setattr(verdicts.load_records, "__defaults__", (places[0],))
+    return places
+
+
+@pytest.fixture
 def data(tmp_path: Path) -> Path:
     folder = tmp_path / "data"
     folder.mkdir()
@@ -99,14 +124,20 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_list_names_every_table_on_a_line(run: Run, small: Small) -> None:
+def test_the_list_names_every_table_with_its_verdict(
+    run: Run, small: Small, data: Path, kept: tuple[Path, Path], tmp_path: Path
+) -> None:
     outcome = run("--list")
     assert outcome.code == 0
     lines = outcome.out.splitlines()
-    assert [line.split()[0] for line in lines] == list(EXPERIMENTS)
-    for line, entry in zip(lines, EXPERIMENTS.values(), strict=True):
+    assert [line.split()[0] for line in lines[::2]] == list(EXPERIMENTS)
+    for line, entry in zip(lines[::2], EXPERIMENTS.values(), strict=True):
         assert line.endswith(entry.summary)
+    assert {line.strip() for line in lines[1::2]} == {"no verdict yet"}
     assert small.calls == []
+    assert run("small", "--data", data, "--out", tmp_path, "--record", "-q").code == 0
+    last = run("--list").out.splitlines()[-1].strip()
+    assert last == "1 of 2 cells reproduced, 1 differ; 1 of 2 claims hold (whole)"
 
 
 def test_a_table_is_run_shown_and_written(
@@ -199,17 +230,56 @@ def test_all_tables_are_run_and_a_page_says_how_they_came_out(
     assert outcome.code == 0, outcome.err
     assert tables["small"].calls[0] == (data, True, 0)
     assert "small: 1 of 2 reproduced, 1 differs; 1 of 2 claims hold" in outcome.out
-    page = (tmp_path / "reproduced-quick.md").read_text(encoding="utf-8")
-    assert (tmp_path / "small-quick.md").exists() and "(small-quick.md)" in page
+    assert (tmp_path / "small-quick.md").exists()
+    page = (tmp_path / "reproduced.md").read_text(encoding="utf-8")
     line = next(line for line in page.splitlines() if "`small`" in line)
     words = [word.strip() for word in line.strip("|").split("|")]
-    assert words[1:6] == ["a table [of two cells]", "1 of 2", "", "1", "1 of 2"]
-    assert "d = 12 / SER [x] 20 (18.95): the quick variant" in page
-    full = run("--all", "--data", data, "--out", tmp_path, "-q")
-    assert full.code == 0
+    assert words[1:7] == ["a table [of two cells]", "quick", "1 of 2", "", "1", "1 of 2"]
+    assert "the quick variant has fewer rows" in page and "d = 12 / SER [x] 20 (18.95)" in page
+    whole = run("--all", "--data", data, "--out", tmp_path, "-q")
+    assert whole.code == 0
     page = (tmp_path / "reproduced.md").read_text(encoding="utf-8")
-    assert "d = 12 / SER [x] 20 (18.95): the cause is not known." in page
+    assert "the quick variant has fewer rows" not in page
     assert "it falls (never)" in page and "it grows" not in page
+    both = verdicts.load_records(tmp_path / "verdicts.json")
+    assert [(r.table, r.quick) for r in both] == [("small", False), ("small", True)]
+
+
+def test_a_run_that_was_broken_off_goes_on_where_it_stopped(
+    run: Run, tables: dict[str, Small], data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Passed over: the same code, variant and seed, and nothing else."""
+    words = ["--all", "--data", data, "--out", tmp_path, "--resume"]
+    tables["other"] = Small(module="dp_table")
+    assert run(*words, "-q").code == 0
+    second = run(*words)
+    assert "2 of 2 tables have a verdict of this code" in second.out
+    for more in (["--seed", 1], ["--quick"]):
+        assert run(*words, *more, "-q").code == 0
+    assert tables["small"].calls == [(data, False, 0), (data, False, 1), (data, True, 0)]
+    digest = verdicts.digest_code
+    monkeypatch.setattr(
+        verdicts, "digest_code", lambda e: "new" if e.module == "vb_toy" else digest(e)
+    )
+    assert run(*words, "--quick", "-q").code == 0
+    assert len(tables["small"].calls) == 4 and len(tables["other"].calls) == 3
+    assert run("--all", "--data", data, "--out", tmp_path, "-q").code == 0
+    assert len(tables["other"].calls) == 4
+
+
+def test_the_page_is_made_again_from_the_kept_verdicts(
+    run: Run, tables: dict[str, Small], data: Path, kept: tuple[Path, Path], tmp_path: Path
+) -> None:
+    records, page = kept
+    assert run("--all", "--data", data, "--out", tmp_path, "--record", "-q").code == 0
+    made = page.read_text(encoding="utf-8")
+    assert "`small`" in made and len(verdicts.load_records(records)) == 1
+    page.unlink()
+    assert run("--page").code == 0
+    assert page.read_text(encoding="utf-8") == made
+    filled = (tmp_path / "sources.md").read_text(encoding="utf-8")
+    verdict = "1 of 2 cells reproduced, 1 differ; 1 of 2 claims hold (whole)"
+    assert filled == f"# Sources\n\n| a | b | c | `small`: dots | e | {verdict} |\n"
 
 
 def test_a_table_without_data_or_that_breaks_does_not_stop_the_others(
@@ -219,11 +289,10 @@ def test_a_table_without_data_or_that_breaks_does_not_stop_the_others(
     outcome = run("--all", "--out", tmp_path)
     assert outcome.code == 1
     assert len(tables["last"].calls) == 1 and tables["small"].calls == []
+    assert "broken: failed: ZeroDivisionError: nothing by nothing" in outcome.out
+    assert "small: not run: small needs a file that was not found" in outcome.out
     page = (tmp_path / "reproduced.md").read_text(encoding="utf-8")
-    for text in (outcome.out, page):
-        assert "ZeroDivisionError: nothing by nothing" in text
-        assert "small needs a file that was not found" in text
-    assert "1 of 3 tables" in page
+    assert "1 of 3 tables" in page and "`broken`: a table that breaks" in page
 
 
 def test_all_and_a_name_contradict_each_other(run: Run, tables: dict[str, Small]) -> None:

@@ -82,17 +82,15 @@ def test_angles_are_to_the_first_coordinate() -> None:
         assert kernel_toys.measure_angle(np.array(direction, float)) == pytest.approx(angle)
 
 
-def test_em_is_a_power_iteration_whatever_its_noise(rng: np.random.Generator) -> None:
+def test_steps_of_em_are_those_of_a_power_iteration(rng: np.random.Generator) -> None:
+    """Whatever the noise: each multiplies the span by the kernel matrix."""
     X = kernel_toys.draw_three_groups(rng)
-    found = kernel_toys.run_em_steps(X, (0, 3, 12), 7, X)
-    assert [turned.steps for turned in found] == [0, 3, 12]
+    few, more = kernel_toys.run_em_steps(X, (3, 9), 7, X)
+    assert (few.steps, more.steps) == (3, 9) and few.error > more.error
+    # values on the rows themselves span what the axes span
     G = _centred(X, kernel_toys.GAMMA)
-    exact = np.linalg.eigh(G)[1][:, -3:]
-    Z = np.random.default_rng(7).standard_normal((90, 3))
-    for turned in found:
-        powers = np.linalg.matrix_power(G, turned.steps) @ Z
-        assert turned.error == pytest.approx(subspaces.measure_span_error(powers, exact), rel=1e-4)
-    assert found[0].error > found[1].error > found[2].error
+    powers = np.linalg.matrix_power(G, 6) @ few.values
+    assert subspaces.measure_span_error(powers, more.values) < 1e-6
 
 
 def test_after_many_steps_em_has_the_scores_of_kernel_pca(rng: np.random.Generator) -> None:
@@ -100,7 +98,7 @@ def test_after_many_steps_em_has_the_scores_of_kernel_pca(rng: np.random.Generat
     (turned,) = kernel_toys.run_em_steps(X, (1500,), 0, X)
     scores = kernel_toys.fit_kernel_pca(X, 3).transform(X)
     signs = np.sign((scores * turned.values).sum(axis=0))
-    np.testing.assert_allclose(turned.values * signs, scores, atol=1e-5)
+    np.testing.assert_allclose(turned.values * signs, scores, atol=1e-4)
 
 
 def test_batches_are_added_to_what_is_known(rng: np.random.Generator) -> None:
@@ -130,7 +128,9 @@ def test_labels_that_are_not_given_are_not_seen(rng: np.random.Generator) -> Non
 
 
 def test_every_toy_has_its_rows(table: Table) -> None:
-    assert set(kernel_toys.REFERENCE) | {kernel_toys.JOINED} == set(table.rows)
+    assert set(_values()) - {row for row in _values() if row.startswith(kernel_toys.REFERENCE)} == {
+        *table.rows
+    }
     assert all(len(c.values) == 3 for c in table.cells if c.column == "mean")
     claims = {check.claim: check for check in table.checks}
     assert len(claims) == 6
@@ -146,22 +146,34 @@ def test_eigenvalues_are_those_of_a_dense_decomposition(table: Table) -> None:
 
 
 def _values(draws: int = 20) -> dict[str, list[float]]:
-    """As other code has them."""
+    """Draws for which every claim holds."""
     rng = np.random.default_rng(0)
-    found = {row: list(value + 1e-3 * abs(value) * rng.normal(size=draws))
-             for row, value in kernel_toys.REFERENCE.items()}  # fmt: skip
-    for row in (
-        kernel_toys.APART,
-        *(f"{name}: share right on axis 1" for name in kernel_toys.SQUARE[1:]),
-    ):
-        found[row] = [1.0] * draws
-    return found | {kernel_toys.JOINED: [1e-9] * draws}
+    plain, *supervised = (f"{name}: share right on axis 1" for name in kernel_toys.SQUARE)
+    found = {
+        kernel_toys.APART: [1.0] * draws,
+        "EM: error after 20 steps": [0.12] * draws,
+        "EM: error after 100 steps": [1e-4] * draws,
+        plain: [0.77] * draws,
+        **{row: [1.0] * draws for row in supervised},
+        kernel_toys.JOINED: [1e-9] * draws,
+    }
+    angles = {"PCA": 19.0, "SPPCA, all labelled": 63.0, "SPPCA, labelled points only": 61.0,
+              "S2PPCA": 21.0}  # fmt: skip
+    values = {f"eigenvalue {k + 1}": 22.0 / (k + 1) for k in range(8)}
+    values |= {f"angle of {name}": angle for name, angle in angles.items()}
+    for row, value in values.items():
+        found[row] = [float(v) for v in value * (1 + 0.01 * rng.normal(size=draws))]
+        found[kernel_toys.REFERENCE + row] = list(found[row])
+    for name, angle in list(angles.items())[1:]:
+        moved = 22.0 if name == "S2PPCA" else angle - 9
+        found[f"angle of {name}{kernel_toys.NOISES_HELD}"] = [moved] * draws
+    return found
 
 
 def test_claims_hold_and_fail() -> None:
     assert all(check.holds for check in kernel_toys.check_claims(_values()))
     wrong = {
-        "eigenvalue 3": [4.6] * 19 + [4.7],
+        "eigenvalue 3": [4.6] * 20,
         kernel_toys.APART: [1.0] * 19 + [0.0],
         "EM: error after 20 steps": [1e-6] * 20,
         kernel_toys.JOINED: [1e-9] * 19 + [1e-5],
@@ -173,8 +185,11 @@ def test_claims_hold_and_fail() -> None:
         assert holds == [i != number for i in range(6)], row
     unaware = {f"{kernel_toys.SQUARE[0]}: share right on axis 1": [0.95] * 20}
     assert not kernel_toys.check_claims(_values() | unaware)[4].holds
-    far = {"angle of PCA": [24.0, 25.0] * 10}
-    assert not kernel_toys.check_claims(_values() | far)[0].holds
+    values = _values()
+    row = kernel_toys.REFERENCE + "angle of S2PPCA"
+    for apart, holds in ((0.4, True), (0.6, False)):
+        moved = {row: [angle + apart for angle in values["angle of S2PPCA"]]}
+        assert kernel_toys.check_claims(values | moved)[0].holds is holds
 
 
 def test_the_picture_has_all_figures(table: Table) -> None:

@@ -120,7 +120,7 @@ def test_the_real_faces(shared_data: Callable[[str], Path]) -> None:
     path = shared_data(head_pose_images.FACES.name)
     X, y = head_pose_images.load_images(path)
     train, test = next(head_pose_images.split_in_halves(y, 0, 0))
-    model = mfm_faces._fit(X[train], y[train], 1, 6, 1, 0)
+    model = mfm_faces.fit_images(X[train], y[train], 1, 6, 1, 0)
     found = mfm_faces._measure(model, X[test], y[test])
     names = [column.name for column in mfm_faces.COLUMNS]
     measured = dict(zip(names, found, strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from matplotlib.patches import Ellipse
 
 from papers import old_faithful
 from papers.frame.run import reproduce, show_nothing
-from papers.frame.table import Cell
+from papers.frame.table import Cell, Verdict
 from papers.shared import variational_mixtures
 
 pytestmark = pytest.mark.slow  # a published table, run small
@@ -32,6 +33,18 @@ def test_another_file_of_that_name_is_refused(tmp_path: Path, content: str, mess
         old_faithful.run(tmp_path, True, 0, show_nothing)
 
 
+END = variational_mixtures.Ended(
+    2,
+    0.0,
+    0.0,
+    1,
+    True,
+    np.array([0.6, 0.4]),
+    np.array([[2.0, 50], [4, 80]]),
+    np.array([[[0.1, 0], [0, 30.0]], [[0.2, 1], [1, 40]]]),
+)
+
+
 def _cells(counts: dict[str, tuple[float, ...]], bounds: tuple[float, ...]) -> list[Cell]:
     cells = []
     for rule, numbers in counts.items():
@@ -43,29 +56,41 @@ def _cells(counts: dict[str, tuple[float, ...]], bounds: tuple[float, ...]) -> l
 
 
 def test_claims() -> None:
-    counts = {"VBDMA": (3.0, 6.0, 15.0), "VBTDP as printed": (4.0, 5.0, 5.0), "VBTDP": (1.0,) * 3}
+    counts = {
+        "VBDMA": (3.0, 6.0, 15.0),
+        "VBDMA, W_0^-1 = 0.1 S": (4.0, 9.0, 18.0),
+        "VBDMA, W_0^-1 = 0.4 S": (2.0, 5.0, 9.0),
+        "VBTDP as printed": (4.0, 5.0, 5.0),
+        "VBTDP": (1.0,) * 3,
+    }
     assert all(
         check.holds for check in old_faithful._check_claims(_cells(counts, (-1174, -1187, -1253)))
     )
     counts["VBTDP as printed"] = (2.0, 5.0, 30.0)
     checks = old_faithful._check_claims(_cells(counts, (-1174, -1253, -1187)))
-    assert [check.holds for check in checks] == [True, False, False]
+    assert [check.holds for check in checks] == [True, False, True, False]
     counts["VBDMA"] = (3.0, 15.0, 6.0)
-    assert not old_faithful._check_claims(_cells(counts, (-1, -2, -3)))[0].holds
+    checks = old_faithful._check_claims(_cells(counts, (-1, -2, -3)))
+    assert [check.holds for check in checks[:3]] == [False, True, False]
+
+
+def test_the_six_printed_numbers_are_judged() -> None:
+    ends = [replace(END, components=5, kept=-1180.0), replace(END, components=6, kept=-1190.0)]
+    cells = [
+        c for alpha in old_faithful.ALPHAS for c in old_faithful._make_cells("VBDMA", alpha, ends)
+    ]
+    columns = {column.name: column for column in old_faithful.COLUMNS}
+    judged = [c for c in cells if columns[c.column].verdict(c) is not Verdict.open]
+    assert [c.published for c in judged] == [3, -1174.55, 6, -1187.75, 15, -1253.17]
+    assert columns["components"].verdict(cells[0]) is Verdict.differs  # 5.5 of 3, allowed are 2
+    assert columns["components"].verdict(cells[3]) is Verdict.reproduced and cells[0].why
+    other = old_faithful._make_cells("VBDMA, W_0^-1 = 0.1 S", 100, ends)
+    assert all(cell.published is None for cell in other)
 
 
 def test_the_picture_has_an_ellipse_for_each_component() -> None:
     rng = np.random.default_rng(0)
-    end = variational_mixtures.Ended(
-        2,
-        0.0,
-        0.0,
-        1,
-        True,
-        np.array([0.6, 0.4]),
-        np.array([[2.0, 50], [4, 80]]),
-        np.array([[[0.1, 0], [0, 30.0]], [[0.2, 1], [1, 40]]]),
-    )
+    end = END
     ends = {(rule, alpha): end for rule in old_faithful.RULES for alpha in old_faithful.ALPHAS}
     figure = Figure()
     old_faithful.draw(rng.normal([3, 70], [1, 10], (30, 2)), ends, figure)
@@ -104,6 +129,6 @@ def test_the_report(shared_data: Callable[[str], Path], monkeypatch: pytest.Monk
     monkeypatch.setattr(old_faithful, "ALPHAS", (100, 1000))
     report = reproduce(old_faithful.EXPERIMENT, folder, quick=True)
     assert report.table.rows[0] == "VBDMA, alpha = 100"
-    assert len(report.table.cells) == 2 * 3 + 2 * 2 * 2
+    assert len(report.table.cells) == 2 * 3 * 3 + 2 * 2 * 2
     one = report.table.cell("VBTDP, alpha = 1000", "components")
     assert one is not None and one.values == (1.0,)

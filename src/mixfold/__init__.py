@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     )
     from mixfold.estimators.topics.pcp import PCP as PCP
     from mixfold.estimators.topics.plsi import PLSI as PLSI
+    from mixfold.schema.schema import Schema as Schema
     from mixfold.store import load as load
 
 __version__ = "0.1.0"
@@ -82,6 +83,7 @@ __version__ = "0.1.0"
 _HOMES = {
     **{name: entry.home for name, entry in ENTRIES.items()},
     "DegenerateWarning": "mixfold.estimators.shell.base",
+    "Schema": "mixfold.schema.schema",
     "bootstrap_lrt": "mixfold.estimators.mixtures.bootstrap",
     "freeze": "mixfold.estimators.shell.frozen",
     "gap_statistic": "mixfold.estimators.mixtures.gap",

@@ -106,6 +106,13 @@ class SquashedNormal:
     >>> law.pdf([[0.5, 0.0], [-0.5, 0.0]]).round(4)
     array([0.1442, 0.0644])
 
+    Draws of it, beside those of the normal law that it comes from:
+
+    >>> import matplotlib.pyplot as plt
+    >>> rng, spread = np.random.default_rng(0), [[1.0, 0.5], [0.5, 2.0]]
+    >>> normal = plt.scatter(*rng.multivariate_normal([0.0, 0.0], spread, 500).T, s=6)
+    >>> squashed = plt.scatter(*law.rvs(500, random_state=0).T, s=6)
+
     Half of a normal law, its far end:
 
     >>> end = SquashedNormal(0.0, 1.0, weights=1.0, bias=-40.0, kind="truncated")

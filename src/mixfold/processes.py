@@ -159,6 +159,11 @@ def stick_breaking(
     >>> draw = stick_breaking(5, 3.0, lambda size, rng: rng.normal(size=(size, 2)), 0)
     >>> draw.atoms[draw.labels].shape
     (5, 2)
+
+    A draw is discrete: few atoms have most of the weight.
+
+    >>> import matplotlib.pyplot as plt
+    >>> lines = plt.stem(law.atoms, law.weights, markerfmt=" ")
     """
     n, alpha = _integer("n", n, 0), _positive("alpha", alpha)
     if eps is None and n == 0:

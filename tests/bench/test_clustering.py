@@ -256,6 +256,17 @@ def test_the_labeling_is_followed_to_the_fit_that_it_leads_to() -> None:
     assert np.isfinite(fit["reference"])
 
 
+def test_the_precision_of_a_group_is_symmetric_whatever_its_columns() -> None:
+    rng = np.random.default_rng(0)
+    flat = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 18))
+    precision = clustering_fits._precision(flat)
+    np.testing.assert_array_equal(precision, precision.T)
+    assert np.linalg.eigvalsh(precision)[0] > 0
+    covariance = np.cov(flat, rowvar=False, bias=True)
+    ridge = 1e-6 * np.trace(covariance) / 18
+    np.testing.assert_allclose(precision @ (covariance + ridge * np.eye(18)), np.eye(18), atol=1e-6)
+
+
 def blobs() -> Labelled:
     """Three groups that everybody finds."""
     rng = np.random.default_rng(0)

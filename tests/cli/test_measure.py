@@ -108,6 +108,11 @@ def test_a_classifier_of_densities_is_fitted_and_asked(
     assert run("predict", model, groups, "--out", out).code == 0
     bad = ["--set", "estimator=morp", "--out", model]
     check(run(*start, *bad), 2, "--set", "is no model of the rows of a class")
+    rebuilt = [*start, "--set", "decision=reconstruction", "--out", model]
+    check(run(*rebuilt), 2, "--set", "that rebuilds rows, as ppca or matrix-factorization")
+    for name in ("k-subspaces", "matrix-factorization"):
+        planes = run(*rebuilt, "--set", f"estimator={name}", "--components", 2, "--seed", 0)
+        assert planes.code == 0, planes.err
     check(run(*start, "--set", "estimator=nothing", "--out", model), 2, "there is no model")
     unknown = ["--set", "estimator__factors=2", "--out", model]
     check(run(*start, *unknown), 2, "--set", "no parameter 'estimator__factors'")

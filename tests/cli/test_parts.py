@@ -119,3 +119,13 @@ def test_a_tiny_weight_is_not_shown_as_none() -> None:
     text = printed(model)
     shown = [line(text, str(k))[1] for k in range(4)]
     assert shown == ["<0.001", "<0.001", f"{0.0005:.3f}", "0.999"]
+
+
+def test_sources_are_shown_as_factors_are() -> None:
+    loadings = np.array([[3.0, 0.0], [0.0, 2.0]])
+    content = {
+        "mean_": np.zeros(2), "mixing_": loadings, "noise_variance_": 1.0, "n_features_in_": 2
+    }  # fmt: skip
+    text = printed(SimpleNamespace(**content))
+    assert line(text, "source 1") == ["source 1", "60.0%", "3", "0"]
+    assert line(text, "source 2") == ["source 2", "26.7%", "0", "2"]

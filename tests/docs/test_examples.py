@@ -50,7 +50,7 @@ def test_every_example_is_run_here() -> None:
         "messy_table.py", "larger_than_memory.py", "dask_cluster.py", "eigenfaces.py",
         "mixture_of_factors.py", "learned_factors.py", "codebook_digits.py",
         "half_labelled_digits.py", "swiss_roll.py", "gaussian_ridge.py",
-        "topics_of_texts.py", "deep_digits.py", "ring_and_moons.py",
+        "topics_of_texts.py", "deep_digits.py", "ring_and_moons.py", "curved_borders.py",
     }  # fmt: skip
 
 
@@ -118,6 +118,17 @@ def test_learned_factors(tmp_path: Path) -> None:
     out = _run("learned_factors.py", tmp_path, "learned-factors.png")
     assert _number(r"both numbers learned: ([\d.]+)", out) > _number(r"by BIC: ([\d.]+)", out)
     assert _is_picture(tmp_path / "learned-factors.png")
+
+
+@pytest.mark.slow
+def test_curved_borders(tmp_path: Path) -> None:
+    out = _run("curved_borders.py", tmp_path, "curved-borders.png")
+    straight, curved, four = (
+        _number(rf"(?m)^{name}: ([\d.]+)% right", out)
+        for name in ("straight", "curved", "four components, straight")
+    )
+    assert straight + 5 < curved < four
+    assert _is_picture(tmp_path / "curved-borders.png")
 
 
 @pytest.mark.slow

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import io
+import importlib.util
 import re
-import shlex
-from collections.abc import Callable, Iterator
-from contextlib import redirect_stdout
-from dataclasses import dataclass
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 
-import matplotlib.pyplot as plt
-import numpy as np
-import pyarrow as pa
 import pytest
-from pyarrow import parquet
 
-from mixfold.cli import main
+import mixfold
+from mixfold.catalogue import ENTRIES
 
 ROOT = Path(__file__).resolve().parents[2]
 MADE = {"_build", "_ext", "_static", "_templates", "gallery", "generated"}
@@ -30,19 +26,23 @@ PAGES = [
 ]
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A block of a page: its language, the line on which its text begins, its text."""
+def _pages() -> ModuleType:
+    """What runs the pages for the site, too."""
+    place = ROOT / "docs" / "_ext" / "pages.py"
+    spec = importlib.util.spec_from_file_location("pages", place)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["pages"] = module  # dataclasses look for it there
+    spec.loader.exec_module(module)
+    return module
 
-    language: str
-    line: int
-    text: str
+
+pages = _pages()
+Block = pages.Block
 
 
-def _blocks(page: Path) -> list[Shown]:
-    text = page.read_text(encoding="utf-8")
-    found = re.finditer(r"^```(\w+)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
-    return [Shown(m[1], text[: m.start(2)].count("\n"), m[2]) for m in found]
+def _blocks(page: Path) -> list[Block]:
+    return pages.blocks(page.read_text(encoding="utf-8"))
 
 
 WITH_CODE = [page for page in PAGES if {b.language for b in _blocks(page)} & {"python", "sh"}]
@@ -61,71 +61,54 @@ def test_blocks_are_of_a_kind_that_is_looked_at() -> None:
             assert block.language in ("python", "sh", "text"), (page.name, block)
 
 
+# Pages without a picture of their own: of words and links, of tables, or of what others show.
+PLAIN = {"README.md", "CONTRIBUTING.md", "design.md"}
+
+
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda p: p.relative_to(ROOT).as_posix())
 def test_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its blocks, one after the other, as a reader would type them."""
     if page.name == "data.md":
         pytest.importorskip("distributed", reason="needs Dask: pip install 'mixfold[dask]'")
     monkeypatch.chdir(tmp_path)
-    if page.name in PREPARED:
-        PREPARED[page.name](tmp_path)
-    names: dict[str, object] = {}
-    printed = ""
-    for block in _blocks(page):
-        if block.language == "python":
-            printed = _printed(lambda b=block: _python(page, b, names))
-        elif block.language == "sh":
-            printed = _printed(lambda b=block: _commands(page, b))
+    if page.name in pages.PREPARED:
+        pages.PREPARED[page.name](tmp_path)
+    text, drawn = page.read_text(encoding="utf-8"), 0
+    ordered = pages.blocks(text)
+    command = _of_readme if page.name == "README.md" else _command
+    for ran in pages.run(text, str(page), command):
+        under = ordered[ordered.index(ran.block) + 1 :][:1]
+        if under and under[0].language == "text":
+            _same(page, under[0], ran.printed)
         else:
-            _same(page, block, printed)
-    plt.close("all")
+            place = f"{page.name}, line {ran.block.line}"
+            hidden = ran.block.language == "sh" or not ran.printed.strip()
+            assert hidden, f"{place} prints what does not stand under it: python {_WRITER} {page}"
+        drawn += len(ran.pictures)
+    assert drawn or page.name in PLAIN, f"{page.name} shows no picture"
     if page.name in AFTERWARDS:
         AFTERWARDS[page.name](tmp_path)
 
 
-def _printed(work: Callable[[], None]) -> str:
-    out = io.StringIO()
-    with redirect_stdout(out):
-        work()
-    return out.getvalue()
+_WRITER = "docs/_ext/pages.py"
 
 
-def _python(page: Path, block: Shown, names: dict[str, object]) -> None:
-    # Empty lines in front, so that an error names the line of the document.
-    exec(compile("\n" * block.line + block.text, str(page), "exec"), names)
+def _of_readme(words: list[str]) -> None:
+    """There the files of commands are the reader's."""
+    if words[0] != "mixfold":
+        _command(words)
 
 
-def _commands(page: Path, block: Shown) -> None:
-    for words in _lines(block.text):
-        if words[0] == "mixfold" and page.name != "README.md":  # there the files are the reader's
-            _mixfold(words)
-        elif words[0] == "make":
-            _target_exists(words[1])
-        else:
-            assert words[0] in ("pip", "python", "mixfold"), (page.name, words)
+def _command(words: list[str]) -> None:
+    if words[0] == "make":
+        makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+        assert re.search(rf"^{words[1]}:", makefile, flags=re.MULTILINE), f"no target {words[1]}"
+    else:
+        assert words[0] in ("pip", "python", "mixfold"), words
+        pages.mixfold_command(words)
 
 
-def _lines(text: str) -> Iterator[list[str]]:
-    for line in text.replace("\\\n", " ").splitlines():
-        words = shlex.split(line, comments=True)
-        if words:
-            yield words
-
-
-def _mixfold(words: list[str]) -> None:
-    if words[1] == "fit" and "--seed" not in words:
-        words = [*words, "--seed", "0"]
-    with pytest.raises(SystemExit) as end:
-        main(words[1:])
-    assert not end.value.code, words
-
-
-def _target_exists(name: str) -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert re.search(rf"^{name}:", makefile, flags=re.MULTILINE), f"no target {name}"
-
-
-def _same(page: Path, block: Shown, printed: str) -> None:
+def _same(page: Path, block: Block, printed: str) -> None:
     """A block of text is what the block before it printed, its numbers within a tenth.
 
     Another machine may round otherwise and stop a step earlier.
@@ -147,7 +130,7 @@ def _tokens(text: str) -> list[str | float]:
 
 
 def test_printed_text_is_compared() -> None:
-    page, block = Path("page.md"), Shown("text", 1, "12 bottles, 98% right\n")
+    page, block = Path("page.md"), Block("text", 1, "12 bottles, 98% right\n", 0)
     _same(page, block, "12 bottles,  98% right")
     _same(page, block, "13 bottles, 97% right\n")
     for other in ("15 bottles, 98% right", "12 glasses, 98% right", "12 bottles", ""):
@@ -155,22 +138,78 @@ def test_printed_text_is_compared() -> None:
             _same(page, block, other)
 
 
-# ------------------------------------------------ files that a page speaks of
+# ------------------------------------------------ pictures and outputs of pages
+
+DRAWING = """# A page
+
+```python
+import matplotlib.pyplot as plt
+
+print(6 * 7)
+plt.plot([1, 2])
+_ = plt.title("a line")
+```
+
+```text
+41
+```
+
+Words.
+
+```python
+plt.figure(figsize=(2, 1))
+print("two")
+```
+"""
 
 
-def _tables(folder: Path) -> None:
-    """A table with holes and texts of three subjects, for the page of the command line."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(800, 2)) @ rng.normal(size=(2, 5)) + 9 * rng.integers(0, 8, (800, 1))
-    X += 0.3 * rng.normal(size=X.shape)
-    X[:, 1:][rng.random((800, 4)) < 0.1] = np.nan
-    columns = {f"c{j}": pa.array(X[:, j], from_pandas=True) for j in range(5)}
-    parquet.write_table(pa.table(columns), folder / "table.parquet")
-    (folder / "letters").mkdir()
-    subjects = [["ship", "sail", "wind"], ["oven", "salt", "soup"], ["law", "jury", "oath"]]
-    for i in range(60):
-        words = [*rng.choice(subjects[i % 3], 15), *rng.choice(np.ravel(subjects), 5)]
-        (folder / "letters" / f"{i:02d}.txt").write_text(" ".join(words), encoding="utf-8")
+def test_pictures_stand_under_the_output_of_their_block(tmp_path: Path) -> None:
+    made = pages.with_pictures(DRAWING, "guide/drawing", tmp_path / "drawing.md", tmp_path)
+    first, second = (tmp_path / "generated" / "pictures" / f"guide-drawing-{n}.png" for n in (1, 2))
+    assert first.read_bytes().startswith(b"\x89PNG") and second.exists()
+    place = "```{image} /generated/pictures/guide-drawing-1.png\n:alt: a line\n"
+    assert made.index("41") < made.index(place) < made.index("Words.")
+    assert made.rstrip().endswith(":class: made\n```")
+    assert re.sub(r"\n\n```\{image\}.*?\n```\n", "", made, flags=re.DOTALL) == DRAWING
+    assert pages.with_pictures("no code", "a", tmp_path / "a.md", tmp_path) == "no code"
+
+
+def test_outputs_are_written_under_their_blocks() -> None:
+    def shown(text: str) -> list[object]:
+        return list(pages.run(text, "page.md", _command, pictures=False))
+
+    made = pages.with_outputs(DRAWING, shown(DRAWING))
+    assert "```text\n42\n```\n\nWords." in made and made.endswith("```\n\n```text\ntwo\n```\n")
+    assert pages.with_outputs(made, shown(made)) == made
+
+
+def test_examples_of_docstrings_have_their_pictures(tmp_path: Path) -> None:
+    lines = [
+        "A thing.",
+        "",
+        ">>> import matplotlib.pyplot as plt",
+        ">>> figure = plt.figure()",
+        ">>> figure.supxlabel('x').get_text()",
+        "'x'",
+        "",
+        "More.",
+    ]
+    made = pages.examples_with_pictures(lines, "mixfold.thing", tmp_path)
+    assert (tmp_path / "generated" / "pictures" / "mixfold.thing-1.png").exists()
+    image = made.index(".. image:: /generated/pictures/mixfold.thing-1.png")
+    assert len(list((tmp_path / "generated" / "pictures").iterdir())) == 1
+    assert made.index("'x'") < image < made.index("More.")
+    assert [line for line in made if line in lines and line] == [line for line in lines if line]
+    assert pages.examples_with_pictures(lines[:2], "mixfold.other", tmp_path) == lines[:2]
+
+
+@pytest.mark.parametrize("name", [entry.estimator for entry in ENTRIES.values()])
+def test_the_page_of_an_estimator_shows_a_picture(name: str) -> None:
+    examples = (getattr(mixfold, name).__doc__ or "").partition("Examples\n")[2]
+    assert re.search(r">>> .*\b(plot_\w+|plt\.\w+)\(", examples), f"{name} draws nothing"
+
+
+# ------------------------------------------------ files that a page writes
 
 
 def _factors_were_written(folder: Path) -> None:
@@ -178,5 +217,4 @@ def _factors_were_written(folder: Path) -> None:
     assert len(factors) == 801 and factors[0].startswith('"factor_1"')
 
 
-PREPARED: dict[str, Callable[[Path], None]] = {"command-line.md": _tables}
 AFTERWARDS: dict[str, Callable[[Path], None]] = {"command-line.md": _factors_were_written}

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,7 +23,15 @@ def _importable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     before = set(sys.modules)
     yield
     for name in set(sys.modules) - before:
-        if name in ("mounts", "docstrings", "formulas", "commands", "names", "check_site"):
+        if name in (
+            "mounts",
+            "docstrings",
+            "formulas",
+            "commands",
+            "names",
+            "pictures",
+            "check_site",
+        ):
             del sys.modules[name]
 
 
@@ -127,6 +136,9 @@ def test_formulas_are_spaced() -> None:
     formulas = _ours("formulas", needs="sphinx")
     assert "mspace" in formulas.mathml(r"\ln p", block=False)
     assert "mspace" not in formulas.mathml(r"\ln(p)", block=False)
+    for before in (r"p", r"w_n", r"\mathbb{E}", r"\frac{1}{2}"):
+        assert formulas.mathml(before + r" \ln N", block=False).count("mspace width") == 2, before
+    assert formulas.mathml(r"= \ln N", block=False).count("mspace width") == 1
     assert formulas.mathml(r"\lVert x \rVert", block=False).count('stretchy="false"') == 2
 
 
@@ -135,6 +147,31 @@ def test_public_names_lead_to_the_reference() -> None:
     assert names["GaussianMixture"] == "mixfold.GaussianMixture"
     assert names["plot_search"] == names["mixfold.plots.plot_search"] == "mixfold.plots.plot_search"
     assert "Model" not in names and "Case" not in names, "words that pages use otherwise"
+
+
+# ------------------------------------------------ thumbnails of the gallery
+
+
+@pytest.mark.parametrize(
+    ("size", "cut"),
+    [((1700, 500), (950, 500)), ((900, 800), (900, 800)), ((500, 900), (500, 455))],
+)
+def test_thumbnails_are_cut_so_that_they_can_be_read(
+    size: tuple[int, int], cut: tuple[int, int]
+) -> None:
+    from PIL import Image
+
+    picture = Image.new("RGB", size, "black")
+    picture.paste("red", (0, 0, 100, 100))  # the upper left corner stays
+    made = np.asarray(_ours("pictures", needs="sphinx").cut_thumbnail(picture)).astype(int)
+    assert made.shape == (280, 400, 3)
+    scale = min(400 / cut[0], 280 / cut[1])
+    for colour, (width, height) in (
+        (made.sum(axis=2) < 700, cut),
+        ((made[..., 0] > 128) & (made[..., 1] < 128), (100, 100)),
+    ):
+        assert np.ptp(np.flatnonzero(colour.any(axis=0))) == pytest.approx(scale * width, abs=3)
+        assert np.ptp(np.flatnonzero(colour.any(axis=1))) == pytest.approx(scale * height, abs=3)
 
 
 # ------------------------------------------------ commands

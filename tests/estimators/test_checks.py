@@ -171,6 +171,10 @@ ESTIMATORS = [
         MixtureOfFactorModels(2, 2, classifier="per_component", max_iter=4, random_state=0),
         SEMI_SUPERVISED,
     ),
+    (
+        MixtureOfFactorModels(1, 2, discriminant="curved", max_iter=5, random_state=0),
+        SEMI_SUPERVISED,
+    ),
     (MixtureOfFactorModels(1, 2, tradeoff=5.0, max_iter=10, random_state=0), SEMI_SUPERVISED),
     (SupervisedPPCA(random_state=0), set()),
     (SupervisedPPCA(task="classification", random_state=0), SEMI_SUPERVISED),

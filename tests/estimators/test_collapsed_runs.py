@@ -50,7 +50,8 @@ def test_what_a_chain_keeps(mixing: Any, rng: np.random.Generator) -> None:
     chain = run_collapsed_chain(_task(X, mixing), SWEEPS, 3, watch, process=process)
     assert (chain.reason, len(chain.params)) == ("done", 6)
     assert chain.labels.shape == (3, 60) and chain.labels.dtype == np.uint16
-    assert chain.traces.shape == (12, len(TRACES)) and np.isfinite(chain.traces).all()
+    assert chain.traces.shape == (12, len(TRACES)) and np.isfinite(chain.traces[:, :-1]).all()
+    assert np.isnan(chain.traces[:, -1]).all()  # the prior stays
     assert seen == [(3, sweep) for sweep in range(16)]
     for labels, params in zip(chain.labels, chain.params[::2], strict=True):
         counts = np.bincount(labels, minlength=params.n_components)

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.metrics import adjusted_rand_score
 
 import mixfold
 from mixfold import (
@@ -73,6 +74,9 @@ def test_rows_alone_decide_where_nothing_is_asked_for(name):
     model, rows = fitted(name), BRIEF[name][1]
     found = model.combine(X=rows)
     assert 1 <= found.n_clusters_ <= len(found.cluster_of_component_)
+    # asking for as many as are found gives what is found
+    asked = model.combine(found.n_clusters_, X=rows)
+    np.testing.assert_array_equal(asked.cluster_of_component_, found.cluster_of_component_)
     with pytest.raises(ValueError, match="decided by rows: give X"):
         model.combine()
 
@@ -139,6 +143,23 @@ def test_two_groups_without_a_dip_are_named_and_pieces_of_a_ring_are_not():
     # its remedy
     assert mixture.combine(3, X=crossed).n_clusters_ == 3
     assert not any("groups that overlap" in words for words in MODEL.combine(X=X).notes_)
+
+
+def test_noise_between_groups_is_no_cluster_of_its_own():
+    """Rows of wide noise are taken for others' less often than the groups are for each other."""
+    rng = np.random.default_rng(0)
+    parts = []
+    for at, side in (([0, 0], 1), ([1, 0.4], -1)):
+        turn = np.pi * rng.random(300)
+        arc = np.column_stack([np.cos(turn), side * np.sin(turn)])
+        parts.append(arc + at + 0.08 * rng.normal(size=(300, 2)))
+    rows = np.concatenate([*parts, rng.uniform([-1.5, -1.2], [2.5, 1.6], (80, 2))])
+    model = GaussianMixture(10, random_state=0).fit(rows)
+    truth = np.repeat([0, 1], 300)
+    found = model.combine(2, X=rows).predict(rows[:600])
+    assert adjusted_rand_score(truth, found) > 0.95
+    by_overlap = model.combine(threshold=0.0, X=rows).tree_.cut(2)[model.predict(rows[:600])]
+    assert adjusted_rand_score(truth, by_overlap) < 0.1
 
 
 def test_threshold_stops_the_merges():

@@ -33,6 +33,7 @@ SETTINGS_THAT_PUBLISH_MORE = {
     "MixtureClassifier": {
         "estimator": mixfold.MLiT(), "novelty": 0.1, "paper_protocol": True
     },
+    "Mixture": {"family": "auto"},
     "PPCA": {"n_components": "ard"},
     "SupervisedPPCA": {"task": "ordered"},
 }  # fmt: skip

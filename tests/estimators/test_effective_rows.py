@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
-from mixfold import GaussianMixture, MixtureSearch
+from mixfold import (
+    PPCA,
+    BayesianGaussianMixture,
+    FactorAnalysis,
+    GaussianMixture,
+    GaussianPCP,
+    Mixture,
+    MixtureOfPPCA,
+    MixtureSearch,
+)
 from mixfold.contracts import Block
 from mixfold.estimators.shell.effective_rows import describe_copies, hash_rows
 
@@ -116,3 +129,51 @@ def test_criteria_of_a_model_take_the_number_of_rows_by_name():
             ask(X, n_effective=0)
     with pytest.warns(UserWarning, match="parameters cost nothing"):
         model.bic(X, np.full(len(X), 0.001))
+
+
+LEARNING = [
+    PPCA("bic"),
+    PPCA("ard"),
+    FactorAnalysis("ard"),
+    MixtureOfPPCA(3, None, inference="vb", random_state=0),
+    Mixture("diag", 3, inference="vb", random_state=0),
+    BayesianGaussianMixture(3, random_state=0),
+    GaussianPCP(3, 1, random_state=0),
+]
+
+
+def noisy_factor(n=200):
+    rng = np.random.default_rng(1)
+    return rng.normal(size=(n, 1)) * 2 + rng.normal(size=(n, 4))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("model", LEARNING, ids=repr)
+def test_fits_that_learn_a_size_tell_of_weights_and_copies_too(model):
+    X = noisy_factor()
+    weight = np.full(len(X), 1000.0)
+    with pytest.warns(UserWarning, match="weights of the 200 rows add up to 200000.*their mean"):
+        clone(model).fit(X, sample_weight=weight)
+    with pytest.warns(UserWarning, match="Every row occurs 20 times.*remove the copies"):
+        clone(model).fit(X[:50].repeat(20, axis=0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        clone(model).fit(X, sample_weight=weight / weight.mean())
+        clone(model).fit(X[:50])
+
+
+def test_weights_change_the_number_that_ppca_learns_and_their_mean_mends_it():
+    X = noisy_factor()
+    plain = PPCA("ard").fit(X).n_components_
+    with pytest.warns(UserWarning, match="more weight favours more"):
+        assert PPCA("ard").fit(X, sample_weight=np.full(200, 1e4)).n_components_ > plain
+    assert PPCA("ard").fit(X, sample_weight=np.ones(200)).n_components_ == plain == 1
+
+
+def test_copies_are_told_of_whatever_chooses():
+    X = two_groups(40).repeat(5, axis=0)
+    with pytest.warns(UserWarning, match="criterion='held-out' takes copies for 5 times"):
+        MixtureSearch(
+            GaussianMixture(), n_components=(1, 2), criterion="held-out", random_state=0
+        ).fit(X)

@@ -12,7 +12,7 @@ from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score
 
 import mixfold
-from mixfold import KMeans, KSubspaces
+from mixfold import PPCA, KMeans, KSubspaces
 from mixfold.contracts import Array
 
 
@@ -115,3 +115,17 @@ def test_it_is_a_classifier_by_reconstruction(rng: np.random.Generator) -> None:
 def test_bad_settings(settings: dict[str, Any], rows: Array, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         KSubspaces(**settings).fit(rows)
+
+
+@pytest.mark.slow
+def test_faces_under_many_lights(shared_data: Any) -> None:
+    """People are told apart, where k-means groups by light: the figures of the guide."""
+    with np.load(shared_data("yaleb_faces_32x32.npz")) as file:
+        X, y = file["X"].astype(float) / 255, file["y"]
+    chosen = np.isin(y, np.unique(y)[:5])
+    X, y = X[chosen], y[chosen]
+    Z = PPCA(40, scale="scores").fit(X).transform(X)
+    planes = KSubspaces(5, 4, n_init=10, random_state=0).fit_predict(Z)
+    centres = KMeans(5, n_init=5, random_state=0).fit_predict(X)
+    assert adjusted_rand_score(y, planes) > 0.5
+    assert adjusted_rand_score(y, centres) < 0.1

@@ -177,3 +177,13 @@ def test_a_stream_goes_on_with_what_was_learned(landmarks: Any, rng: np.random.G
 def test_settings_that_mean_nothing(settings: dict[str, Any], rng: np.random.Generator) -> None:
     with pytest.raises(ValueError, match=f"The '{next(iter(settings))}' parameter of KernelPCA"):
         KernelPCA(**settings).fit(rng.normal(size=(30, 2)))
+
+
+def test_rows_with_holes_are_not_learned_from() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    X[::7, 1] = np.nan
+    with pytest.raises(ValueError, match=r"Give gamma and n_components numbers with missing="):
+        KernelPCA(2, gamma="learn", missing="expected").fit(X)
+    with pytest.raises(ValueError, match=r"Fill them first, for example by mixfold\.PPCA"):
+        KernelPCA(2, gamma="learn").fit(X)
+    KernelPCA(2, gamma=0.5, missing="expected").fit(X)

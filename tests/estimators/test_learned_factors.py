@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.datasets import load_digits
 
 import mixfold
 from mixfold import MixtureOfFactorAnalyzers, MixtureOfPPCA
@@ -71,6 +72,26 @@ def test_planted_numbers_of_twenty_seeds(mixture: Any) -> None:
         X, _ = planted(mixture, seed, (1, 2, 3, 5), n=200, D=12)
         right += found(learned(mixture, 10).fit(X)) == [1, 2, 3, 5]
     assert right >= 18
+
+
+def test_many_components_are_not_given_up_for_factors_that_would_go() -> None:
+    """Of 16 clusters and 63 factors each, races of starts once went on with 8 (bound 110,100)."""
+    rng = np.random.default_rng(0)
+    X = load_digits().data
+    X = (X + rng.random(X.shape)) / 17
+    fitted = learned(MixtureOfFactorAnalyzers, 16, merge_split=False).fit(X)
+    assert fitted.effective_components_ > 12
+    assert fitted.evidence_bound_ > 113_000
+
+
+@of_both
+def test_a_component_that_begins_with_too_few_factors_gets_more(mixture: Any) -> None:
+    """Eight factors of 40 rows, which begin with one for each five rows of a cluster."""
+    X, _ = planted(mixture, 0, (8, 2), n=40, D=20)
+    few = learned(mixture, 2, merge_split=False).fit(X)
+    fitted = learned(mixture, 2).fit(X)
+    assert max(found(few)) < 8 == max(found(fitted))
+    assert fitted.evidence_bound_ > few.evidence_bound_ + 10
 
 
 @of_both

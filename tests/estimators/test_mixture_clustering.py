@@ -220,6 +220,28 @@ def test_more_components_end_the_search_when_they_are_no_better():
     assert (np.array(search.results_["start"])[1 : best - 1] == "split").all()
 
 
+def test_a_search_that_ends_at_its_limit_says_so():
+    words = "largest that was tried, 3"
+    found = quiet_fit(MixtureClustering(max_components=3, random_state=0), RING)
+    assert sum(words in note for note in found.notes_) == 1
+    assert not any("largest that was tried" in note for note in FOUND.notes_)
+    asked = quiet_fit(MixtureClustering(3, max_components=3, random_state=0), RING)
+    assert not any(words in note for note in asked.notes_)
+
+
+@pytest.mark.slow
+def test_thin_rings_need_more_components_than_are_usual():
+    rng = np.random.default_rng([9, 1000])
+    rows = []
+    for radius in (1.0, 1.5, 2.0):
+        turn = 2 * np.pi * rng.random(333)
+        at = np.column_stack([np.cos(turn), np.sin(turn)])
+        rows.append((radius + 0.03 * rng.normal(size=(333, 1))) * at)
+    found = quiet_fit(MixtureClustering(random_state=0), np.concatenate(rows))
+    assert found.mixture_.n_components > 30
+    assert adjusted_rand_score(found.labels_, np.repeat([0, 1, 2], 333)) > 0.99
+
+
 def test_a_search_that_grows_finds_what_fits_of_all_sizes_find():
     """On groups that splits alone do not find: a ring around a blob, in noise."""
     X, _ = ring(400, np.random.default_rng(3))
@@ -254,7 +276,7 @@ def test_a_kind_that_is_far_behind_gets_no_starts_of_its_own():
         ({"n_clusters": 0}, "'n_clusters' parameter of MixtureClustering must be an int >= 1"),
         ({"n_clusters": True}, "'n_clusters' parameter"),
         ({"n_clusters": "some"}, "'n_clusters' parameter"),
-        ({"n_clusters": 31}, "n_clusters=31 is more than max_components=30"),
+        ({"n_clusters": 101}, "n_clusters=101 is more than max_components=100"),
         ({"n_clusters": 2, "threshold": 0.1}, "n_clusters=2 or threshold=0.1, not both"),
         ({"threshold": 2}, "threshold must be a number between 0 and 1"),
         ({"max_components": 0}, "'max_components' parameter"),

@@ -362,6 +362,13 @@ def test_a_criterion_that_nothing_has_is_an_error(X):
 # ------------------------------------------------ held-out rows
 
 
+def test_y_is_ignored_by_searches_of_mixtures(X):
+    search = MixtureSearch(GaussianMixture(), n_components=[1, 2], random_state=0)
+    y = np.zeros(len(X))
+    found = search.fit(X, y).score_samples(X, y)
+    np.testing.assert_array_equal(found, search.score_samples(X))
+
+
 def test_held_out_numbers_are_those_of_a_loop_over_folds(X):
     weight = np.random.default_rng(4).integers(0, 4, len(X)).astype(float)
     pairs = list(KFold(3, shuffle=True, random_state=0).split(X))

@@ -288,11 +288,15 @@ def test_what_a_tied_covariance_takes_of_one_row_is_what_the_prior_of_its_mean_s
         variance = model.covariances_[0, 0]
         if beta == 1:
             np.testing.assert_allclose(variance, beta / (1 + beta) * 1e12 / 301, rtol=0.03)
+            assert "column 0 that all components share" in said  # more components are no remedy
         else:
             assert variance < 2
     assert adjusted_rand_score(group, made[1e-12][:-1]) > 0.95
     # so much for the default: the groups are lost in that column, and the row is named
     assert adjusted_rand_score(group, made[1.0][:-1]) < 0.5
+    full = BayesianGaussianMixture(4, random_state=0, max_iter=500)  # "covariances of their own"
+    labels, _ = fit_and_listen(full, X)
+    assert adjusted_rand_score(group, labels[:-1]) > 0.95
 
 
 def test_the_prior_does_not_follow_one_row():

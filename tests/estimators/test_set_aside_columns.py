@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
 import mixfold
 from mixfold import (
@@ -383,3 +384,48 @@ def test_a_mixture_with_priors_keeps_such_columns_and_names_them_in_a_search():
         mixfold.BayesianGaussianMixture(random_state=0), n_components=[1, 2]
     ).fit(wide)
     assert any("has constant columns (column 3 is 1, in all rows)" in n for n in search.notes_)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        mixfold.PPCA("ard"),
+        mixfold.FactorAnalysis("ard"),
+        mixfold.MixtureOfPPCA(2, None, inference="vb", random_state=0),
+        mixfold.MixtureOfFactorAnalyzers(2, None, inference="vb", random_state=0),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("extra", ["constant", "copy"])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_factors_that_are_learned_with_such_columns_are_told_of(model, extra):
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    wide = np.column_stack([X, np.ones(200) if extra == "constant" else X[:, 0]])
+    rule = "constant columns .column 3 is 1" if extra == "constant" else "3 is a copy of column 0"
+    with pytest.warns(mixfold.DegenerateWarning, match=f"{rule}.*leave them out"):
+        clone(model).fit(wide)
+    clone(model).fit(X)  # warnings are errors
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("model", "criterion"),
+    [
+        (mixfold.Mixture("diag", inference="vb"), "bound"),
+        (mixfold.GaussianPCP(n_components=1), "bound"),
+        (mixfold.PPCA(), "bic"),
+    ],
+    ids=["Mixture", "GaussianPCP", "PPCA"],
+)
+def test_a_search_of_any_density_names_columns_that_are_kept(model, criterion):
+    X = two_groups()
+    search = MixtureSearch(model, n_components=[1, 2], criterion=criterion, random_state=0)
+    search.fit(np.column_stack([X, X[:, 0]]))
+    assert any("redundant columns (column 3 is a copy" in note for note in search.notes_)
+
+
+def test_columns_of_counts_are_not_looked_at():
+    """Equal columns of counts say nothing about a variance."""
+    counts = np.random.default_rng(0).poisson(3, (60, 2)).astype(float)
+    search = MixtureSearch(mixfold.PoissonMixture(), n_components=[1, 2], random_state=0)
+    assert not search.fit(np.column_stack([counts, np.full(60, 2.0)])).notes_

@@ -10,17 +10,21 @@ from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
 from mixfold import (
+    GTM,
+    ICA,
     PPCA,
     BayesianGaussianMixture,
     FactorAnalysis,
     GaussianMixture,
+    KernelPCA,
     KMeans,
+    KSubspaces,
     Mixture,
     MixtureOfPPCA,
     MixtureSearch,
     NestedMixture,
 )
-from mixfold.estimators.shell.units import describe_units
+from mixfold.estimators.shell.units import UnitsWarning, describe_units
 
 
 def factors():
@@ -45,15 +49,22 @@ MODELS = [
     MixtureOfPPCA(2, 1, random_state=0, max_iter=200, tol=1e-3),
     GaussianMixture(2, covariance_type="spherical", random_state=0),
     GaussianMixture(2, covariance_type="tied-spherical", random_state=0),
+    PPCA("ard"),
+    MixtureOfPPCA(2, 1, inference="vb", random_state=0),
+    GTM(2, n_points=4, n_basis=2, random_state=0),
+    KSubspaces(2, 1, random_state=0),
+    ICA(2, random_state=0),
+    KernelPCA(2),
 ]
 
 
+@pytest.mark.filterwarnings("ignore:sources 0, 1 have no heavier tails")  # the factors are normal
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_they_say_so_and_the_remedy_helps(model):
     with pytest.warns(UserWarning, match=r"differ by orders of magnitude \(column 0 has .*Scaler"):
         model.fit(ODD)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UnitsWarning)
         model.fit(StandardScaler().fit_transform(ODD))
 
 
@@ -65,8 +76,12 @@ def test_the_number_of_axes_is_found_again_after_the_remedy():
     assert PPCA("bic").fit(StandardScaler().fit_transform(ODD)).n_components_ == 3
 
 
+@pytest.mark.filterwarnings("ignore:sources .* have no heavier tails")
 def test_models_that_units_cannot_change_say_nothing():
-    for model in (GaussianMixture(2, random_state=0), PPCA(2), FactorAnalysis(2)):
+    for model in (
+        GaussianMixture(2, random_state=0), PPCA(2), FactorAnalysis(2), ICA(random_state=0),
+        KernelPCA(2, kernel="cosine"),
+    ):  # fmt: skip
         model.fit(ODD)
 
 

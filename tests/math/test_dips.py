@@ -113,6 +113,21 @@ def test_ridgeline_goes_from_mean_to_mean_and_through_the_corner():
     assert corner < 1.5 < 4
 
 
+@pytest.mark.parametrize("D", [1, 2, 6])
+def test_rows_in_a_window_are_all_rows_in_the_ellipsoid(D):
+    rng = np.random.default_rng(D)
+    X, weight = rng.normal(size=(500, D)) * np.logspace(-2, 1, D), rng.random(500)
+    shares = keep_shares(np.zeros((500, 1)))
+    land = Landscape(X, shares, weight, lambda points: np.zeros(len(points)))
+    root = rng.normal(size=(D, D)) * np.logspace(0, 3, D)
+    precision = root @ root.T + 0.1 * np.eye(D)
+    for radius in (0.01, 1.0, 100.0, 1e6):
+        apart = X / land.scale - land.means[0]
+        inside = np.einsum("nd,de,ne->n", apart, precision, apart) <= radius
+        found = land._count(land.means[0], precision, radius)
+        np.testing.assert_allclose(found, weight[inside].sum(), rtol=1e-12)
+
+
 def test_pairs_that_were_set_apart_stay_apart_when_others_join():
     joined = Joined(4, np.array([1.0, 2.0, 3.0, 0.0]))
     joined.set_apart(0, 1)

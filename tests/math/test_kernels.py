@@ -118,3 +118,11 @@ def test_a_function_that_gives_nan_is_told() -> None:
     kernel = CallableKernel(lambda A, B: np.full((len(A), len(B)), np.nan))
     with pytest.raises(ValueError, match="finite"):
         kernel.block(np.ones((2, 2)), np.ones((3, 2)))
+
+
+def test_rows_in_single_precision_far_from_an_origin_that_is_too_large_for_it() -> None:
+    """k(a, b) of rows at 1e119, to which rows in float32 are as near as to zero."""
+    A, B = np.float32([[0.0, 1.0], [2.0, 3.0]]), 1e119 * np.array([[1.0, 2.0], [0.5, -1.0]])
+    kernel = RbfKernel(1e-239, origin=np.array([7e118, 5e118]))
+    exact = np.exp(-1e-239 * (B**2).sum(axis=1))
+    np.testing.assert_allclose(kernel.block(A, B), np.tile(exact, (2, 1)), rtol=1e-9)

@@ -245,3 +245,13 @@ def test_the_gradient_of_oblimin(rng: np.random.Generator) -> None:
             ahead = rotations._oblimin_criterion(A, T + E, 0.3)[0]
             behind = rotations._oblimin_criterion(A, T - E, 0.3)[0]
             assert G[i, j] == pytest.approx((ahead - behind) / 2e-6, rel=1e-4, abs=1e-4)
+
+
+def test_promax_of_loadings_that_are_next_to_nothing_is_varimax() -> None:
+    """Powers of them are so small that the factors would coincide."""
+    big = np.array([1.98e-3, -2.31e-3, 6.82e-3, -6.75e-3])
+    small = np.array([2.28e-12, -2.18e-12, -6.59e-13, 7.51e-13])
+    W = np.column_stack([big, small, 1e-19 * small])
+    found, plain = promax(W), varimax(W, normalise=True)
+    assert np.isfinite(found.correlations).all()
+    np.testing.assert_allclose(found.loadings, plain.loadings, atol=1e-15)

@@ -33,7 +33,6 @@ from mixfold.families.product import product_of
 from mixfold.math.wishart import log_norm
 from mixfold.mixing import FixedWeights, StickBreaking, SymmetricDirichlet
 from mixfold.models.mixtures.collapsed import CollapsedSampler
-from mixfold.models.mixtures.inference import Variational
 from mixfold.testing.samplers import (
     Placed,
     agree,
@@ -443,9 +442,6 @@ def test_other_refusals(rng: np.random.Generator) -> None:
     with pytest.raises(ValueError, match=r"got FixedWeights.*inference='gibbs'"):
         fixed = replace(model, mixing=FixedWeights([0.2, 0.3, 0.5]))
         CollapsedSampler(fixed, Block(X), pilot, process=False)
-    with pytest.raises(ValueError, match=r"learn_prior=True"):
-        learned = replace(model, inference=Variational(), learn_prior=True)
-        CollapsedSampler(learned, Block(X), pilot, process=True)
     with pytest.raises(ValueError, match="hyper must be given"):
         open_ended = replace(model, mixing=StickBreaking(1.0, True, None))
         sampler = CollapsedSampler(open_ended, Block(X), pilot, process=True)

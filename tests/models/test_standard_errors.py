@@ -211,3 +211,13 @@ def test_coverage(estimator, apart, weight, n, most_hidden) -> None:
     assert shown >= (1 - most_hidden) * runs
     # near 95 %: within three standard errors of 93 %, and none if hardly any can be given
     assert shown <= 0.05 * runs or covered / shown > 0.93 - 3 * np.sqrt(0.93 * 0.07 / shown)
+
+
+@pytest.mark.filterwarnings("ignore::mixfold.DegenerateWarning")
+def test_matrices_of_thousands_of_parameters_are_not_made(rng) -> None:
+    """A report is not held up for minutes by 33 rows of 70 columns."""
+    X = rng.normal(size=(33, 70))
+    model = GaussianMixture(2, covariance_type="tied", random_state=0).fit(X)
+    found = weight_intervals(model, Block(X, 0))
+    assert np.isnan(found.low).all()
+    assert found.reason == "of 2,627 parameters they would take too long"

@@ -87,7 +87,7 @@ def test_chains_that_cannot_be_drawn() -> None:
         plot_chains({})
     with pytest.raises(ValueError, match=r"trace\['alpha'\] must have the shape"):
         plot_chains({"alpha": np.ones(5)})
-    with pytest.raises(ValueError, match="axes must be one for each of the 2 quantities; got 1"):
+    with pytest.raises(ValueError, match="ax must be one for each of the 2 quantities; got 1"):
         plot_chains(dict.fromkeys("ab", np.ones((2, 5))), [Figure().subplots()])
 
 

@@ -31,6 +31,13 @@ FEW[50:130:4] = SPECIES[50:130:4]  # classes are not equally frequent
         (MixtureOfFactorModels(1, 2, noise="diagonal", tol=1e-3, acceleration="squarem"), FEW),
         (MixtureOfFactorModels(1, 2, classify_from="latent"), FEW),
         (MixtureOfFactorModels(1, 2, classifier="per_component"), FEW),
+        (MixtureOfFactorModels(1, 2, discriminant="curved", ridge=1.0, tol=1e-3), FEW),
+        (
+            MixtureOfFactorModels(
+                1, 2, discriminant="curved", ridge=1.0, tol=1e-3, classify_from="latent"
+            ),
+            TWO,
+        ),
     ],
     ids=lambda value: "" if isinstance(value, np.ndarray) else str(value),
 )
@@ -46,6 +53,15 @@ def test_the_class_at_the_expected_factors_is_the_prediction(model: Any, y: np.n
     [
         MixtureOfFactorModels(2, 2, random_state=0),
         MixtureOfFactorModels(2, 2, classifier="per_component", random_state=0),
+        MixtureOfFactorModels(
+            2,
+            2,
+            classifier="per_component",
+            discriminant="curved",
+            ridge=1.0,
+            tol=1e-3,
+            random_state=0,
+        ),
         SupervisedMixtureOfPPCA(2, 2, random_state=0),
     ],
 )

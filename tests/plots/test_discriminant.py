@@ -30,6 +30,12 @@ def region(ax: Any, at: np.ndarray) -> np.ndarray:
     return grid[row, column]
 
 
+def drawn(ax: Any, model: Any, X: Any, labels: Any = None, **options: Any) -> tuple[Any, list[Any]]:
+    """The points and borders of a picture on ``ax``."""
+    assert plot_discriminant(model, X, labels, ax=ax, **options) is ax
+    return ax.collections[0], list(ax.collections[1:])
+
+
 def vertices(border: Any) -> np.ndarray:
     return np.concatenate([path.vertices for path in border.get_paths()])
 
@@ -38,7 +44,7 @@ def vertices(border: Any) -> np.ndarray:
 def test_points_lie_in_the_region_of_their_prediction(kind: Any) -> None:
     model = (kind(2) if kind is SupervisedPPCA else kind(1, 2)).fit(X, NAMES)
     ax = Figure().subplots()
-    points, borders = plot_discriminant(ax, model, X)
+    points, borders = drawn(ax, model, X)
     Z, predicted = model.transform(X), model.predict(X)
     # (points nearer to a border than a step of the grid may be on its other side)
     assert np.mean(model.classes_[region(ax, Z)] == predicted) > 0.98
@@ -53,7 +59,7 @@ def test_points_lie_in_the_region_of_their_prediction(kind: Any) -> None:
 def test_the_border_of_two_classes_is_where_the_probit_is_one_half() -> None:
     model = MixtureOfFactorModels(1, 3).fit(X, TWO)
     ax = Figure().subplots()
-    _, (border,) = plot_discriminant(ax, model, X, TWO, factors=(2, 0))
+    _, (border,) = drawn(ax, model, X, TWO, factors=(2, 0))
     line = vertices(border)
     scores = line[:, 1] * model.coef_[0, 0] + model.intercept_[0]  # along the first axis alone
     np.testing.assert_allclose(scores, 0, atol=1e-6)
@@ -66,7 +72,7 @@ def test_other_factors_are_at_the_mean_of_the_rows() -> None:
     model = SupervisedPPCA(3).fit(X, TWO)
     some = X[SPECIES != 0]
     ax = Figure().subplots()
-    _, (border,) = plot_discriminant(ax, model, some, factors=(0, 1))
+    _, (border,) = drawn(ax, model, some, factors=(0, 1))
     line = vertices(border)
     at = np.c_[line, np.full(len(line), model.transform(some)[:, 2].mean())]
     # the row at these expected factors: they are shrunk from those that rebuild it
@@ -81,7 +87,7 @@ def test_true_labels_colour_the_points_and_unknown_ones_are_grey() -> None:
     given[::2] = None
     given[SPECIES == 0] = "lily"  # no class of the model, and no row of setosa
     ax = Figure().subplots()
-    points, _ = plot_discriminant(ax, model, X, given)
+    points, _ = drawn(ax, model, X, given)
     Z, found = model.transform(X), coloured(points)
     assert found[to_rgb("0.75")] == rows(Z[given == None], 0, 1)  # noqa: E711
     for number, name in ((1, "versicolor"), (2, "virginica"), (3, "lily")):
@@ -94,7 +100,7 @@ def test_labels_that_became_floats_are_the_classes() -> None:
     given = TWO.astype(float)
     given[::3] = np.nan
     ax = Figure().subplots()
-    plot_discriminant(ax, model, X, given)
+    drawn(ax, model, X, given)
     assert legend(ax) == ["0", "1", "unlabelled", "discriminant"]
 
 
@@ -103,7 +109,7 @@ def test_a_class_that_is_called_minus_one_is_one() -> None:
     model = SupervisedPPCA(2).fit(X, signs)
     assert model.classes_.tolist() == [-1.0, 1.0]
     ax = Figure().subplots()
-    points, _ = plot_discriminant(ax, model, X, signs)
+    points, _ = drawn(ax, model, X, signs)
     assert coloured(points)[to_rgb("C0")] == rows(model.transform(X)[signs < 0], 0, 1)
     assert legend(ax) == ["-1", "1", "discriminant"]
 
@@ -113,10 +119,10 @@ def test_one_component_has_its_rows_factors_and_border(rng: np.random.Generator)
     model = MixtureOfFactorModels(2, 2, classifier="per_component", random_state=0)
     model.fit(rows_of, np.minimum(classes, 1))
     with pytest.raises(ValueError, match="component must be given"):
-        plot_discriminant(Figure().subplots(), model, rows_of)
+        drawn(Figure().subplots(), model, rows_of)
     mine = model.predict_component(rows_of) == 1
     own = model.transform(rows_of, per_component=True)[mine, 1]
-    points, (border,) = plot_discriminant(Figure().subplots(), model, rows_of, component=1)
+    points, (border,) = drawn(Figure().subplots(), model, rows_of, component=1)
     assert {tuple(map(float, at)) for at in points.get_offsets()} == rows(own, 0, 1)
     scores = vertices(border) @ model.coef_[1, 0] + model.intercept_[1, 0]
     np.testing.assert_allclose(scores, 0, atol=1e-6)
@@ -125,7 +131,7 @@ def test_one_component_has_its_rows_factors_and_border(rng: np.random.Generator)
 def test_a_border_out_of_view_is_no_border() -> None:
     model = MixtureOfFactorModels(1, 2).fit(X, np.where(SPECIES == 0, 0, 1))
     ax = Figure().subplots()
-    _, borders = plot_discriminant(ax, model, X[SPECIES == 0])
+    _, borders = drawn(ax, model, X[SPECIES == 0])
     assert borders == [] and legend(ax) == ["0", "1"]
     assert (region(ax, model.transform(X[SPECIES == 0])) == 0).all()
 
@@ -134,7 +140,7 @@ def test_the_view_and_the_aspect_are_those_of_the_points() -> None:
     model = SupervisedPPCA(2).fit(X, NAMES)
     ax = Figure().subplots()
     ax.set_aspect("equal")
-    plot_discriminant(ax, model, X, max_points=100, colors=["red", "green", "blue"])
+    drawn(ax, model, X, max_points=100, colors=["red", "green", "blue"])
     assert ax.get_aspect() == 1
     assert (*ax.get_xlim(), *ax.get_ylim()) == tuple(ax.images[0].get_extent())
     assert ax.get_title(loc="right") == "100 of 150 rows drawn"

@@ -51,7 +51,7 @@ def test_outline_is_at_the_stated_distance(
 ) -> None:
     model, covariances = mixture(rng, kind)
     pair = ["abcd".index(c) if isinstance(c, str) else c for c in columns]
-    patches = plot_ellipses(Figure().subplots(), model, columns, radius=1.5)
+    patches = plot_ellipses(model, columns=columns, radius=1.5, ax=Figure().subplots()).patches
     assert len(patches) == K
     for k, patch in enumerate(patches):
         angles = np.linspace(0, 2 * np.pi, 12)
@@ -65,7 +65,7 @@ def test_outline_is_at_the_stated_distance(
 def test_ellipses_are_in_view_and_heavier_ones_bolder(rng: np.random.Generator) -> None:
     model, _ = mixture(rng, "full")
     ax = Figure().subplots()
-    widths = [patch.get_linewidth() for patch in plot_ellipses(ax, model)]
+    widths = [patch.get_linewidth() for patch in plot_ellipses(model, ax=ax).patches]
     assert np.argsort(widths).tolist() == np.argsort(model.weights_).tolist()
     low, high = ax.get_xlim()
     assert low < model.means_[:, 0].min() and model.means_[:, 0].max() < high
@@ -76,7 +76,7 @@ def test_colors_are_used_in_order(rng: np.random.Generator, colors: list[Any]) -
     from matplotlib.colors import to_rgb
 
     model, _ = mixture(rng, "diag")
-    patches = plot_ellipses(Figure().subplots(), model, colors=colors)
+    patches = plot_ellipses(model, colors=colors, ax=Figure().subplots()).patches
     assert [to_rgb(p.get_edgecolor()) for p in patches] == [to_rgb(c) for c in colors]
     assert all(p.get_facecolor()[3] < 0.5 for p in patches)
 
@@ -95,7 +95,7 @@ def test_a_wrong_column_is_named(
 ) -> None:
     model, _ = mixture(rng, "full")
     with pytest.raises(ValueError, match=message):
-        plot_ellipses(Figure().subplots(), model, columns)
+        plot_ellipses(model, columns=columns)
 
 
 def test_an_unknown_covariance_type_is_named(rng: np.random.Generator) -> None:

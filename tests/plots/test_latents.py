@@ -29,6 +29,12 @@ def mixture(rng: np.random.Generator) -> tuple[Any, np.ndarray]:
     return model, X
 
 
+def drawn(ax: Any, model: Any, X: Any, **options: Any) -> tuple[Any, list[Any]]:
+    """The points and ellipses of a picture on ``ax``."""
+    assert plot_latents(model, X, ax=ax, **options) is ax
+    return ax.collections[0], list(ax.patches)
+
+
 def legend(ax: Any) -> list[str]:
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
@@ -48,7 +54,7 @@ def rows(X: np.ndarray, *columns: int) -> set[tuple[float, ...]]:
 def test_points_have_the_colour_of_their_component(rng: np.random.Generator) -> None:
     model, X = mixture(rng)
     ax = Figure().subplots()
-    points, _ = plot_latents(ax, model, X, factors=(2, 0))
+    points, _ = drawn(ax, model, X, factors=(2, 0))
     found = coloured(points)
     assert len(found) == K
     for k in range(K):
@@ -70,7 +76,7 @@ def test_ellipses_are_mean_and_covariance_of_the_rows_of_a_component(
     rng: np.random.Generator,
 ) -> None:
     model, X = mixture(rng)
-    _, ellipses = plot_latents(Figure().subplots(), model, X, radius=1.5)
+    _, ellipses = drawn(Figure().subplots(), model, X, radius=1.5)
     assert len(ellipses) == K
     for k, ellipse in enumerate(ellipses):
         np.testing.assert_allclose(mahalanobis(ellipse, X[model.predict(X) == k, :2]), 1.5)
@@ -84,7 +90,7 @@ def test_labels_colour_the_points_and_components_keep_their_ellipses(
     model, X = mixture(rng)
     labels = np.where(np.arange(N) < 50, "young", "old")
     ax = Figure().subplots()
-    points, ellipses = plot_latents(ax, model, X, labels=labels)
+    points, ellipses = drawn(ax, model, X, labels=labels)
     found = coloured(points)
     assert found[to_rgb("C0")] == rows(X[50:], 0, 1)
     assert found[to_rgb("C1")] == rows(X[:50], 0, 1)
@@ -98,11 +104,11 @@ def test_labels_have_ellipses_if_there_is_no_mixture(rng: np.random.Generator) -
     _, X = mixture(rng)
     model = FactorAnalysis(2, random_state=0).fit(X)
     labels = np.arange(N) % 3
-    _, ellipses = plot_latents(Figure().subplots(), model, X, labels=labels)
+    _, ellipses = drawn(Figure().subplots(), model, X, labels=labels)
     for k, ellipse in enumerate(ellipses):
         np.testing.assert_allclose(mahalanobis(ellipse, model.transform(X)[labels == k]), 2)
     ax = Figure().subplots()
-    _, (single,) = plot_latents(ax, model, X)
+    _, (single,) = drawn(ax, model, X)
     np.testing.assert_allclose(mahalanobis(single, model.transform(X)), 2)
     assert legend(ax) == ["2 standard deviations"]
 
@@ -119,7 +125,7 @@ def test_rows_without_a_label_are_grey(rng: np.random.Generator, labels: Any) ->
     model, X = mixture(rng)
     del model.weights_
     ax = Figure().subplots()
-    points, ellipses = plot_latents(ax, model, X, labels=labels)
+    points, ellipses = drawn(ax, model, X, labels=labels)
     assert coloured(points)[to_rgb("0.75")] == rows(X[::3], 0, 1)
     assert len(ellipses) == 2
     assert legend(ax)[2] == "unlabelled"
@@ -129,7 +135,7 @@ def test_missing_labels_of_pandas_are_unknown(rng: np.random.Generator) -> None:
     pandas = pytest.importorskip("pandas", reason="needs pandas: pip install 'mixfold[tables]'")
     model, X = mixture(rng)
     labels = pandas.array([pandas.NA, 1, 2] * 30, dtype="Int64")
-    points, _ = plot_latents(Figure().subplots(), model, X, labels=labels)
+    points, _ = drawn(Figure().subplots(), model, X, labels=labels)
     assert coloured(points)[to_rgb("0.75")] == rows(X[::3], 0, 1)
 
 
@@ -137,7 +143,7 @@ def test_one_component_alone(rng: np.random.Generator) -> None:
     model, X = mixture(rng)
     mine = model.predict(X) == 1
     ax = Figure().subplots()
-    points, (ellipse,) = plot_latents(ax, model, X, component=1)
+    points, (ellipse,) = drawn(ax, model, X, component=1)
     assert coloured(points) == {to_rgb("C1"): rows(X[mine], 0, 1)}
     np.testing.assert_allclose(mahalanobis(ellipse, X[mine, :2]), 2)
     assert legend(ax) == ["component 1", "2 standard deviations"]
@@ -147,24 +153,24 @@ def test_many_rows_are_sampled_and_the_plot_says_so(rng: np.random.Generator) ->
     model, _ = mixture(rng)
     X = rng.normal(size=(100_000, 2)) @ np.array([[2.0, 1.0], [0.0, 0.5]])
     ax = Figure().subplots()
-    points, ellipses = plot_latents(ax, model, X, max_points=5000)
-    drawn = np.asarray(points.get_offsets())
-    assert len(drawn) == 5000
-    assert rows(drawn, 0, 1) <= rows(X, 0, 1)
+    points, ellipses = drawn(ax, model, X, max_points=5000)
+    shown = np.asarray(points.get_offsets())
+    assert len(shown) == 5000
+    assert rows(shown, 0, 1) <= rows(X, 0, 1)
     assert ax.get_title(loc="right") == "5,000 of 100,000 rows drawn"
     for k, ellipse in enumerate(ellipses):  # of all rows
         np.testing.assert_allclose(mahalanobis(ellipse, X[model.predict(X) == k]), 2)
-    again, _ = plot_latents(Figure().subplots(), model, X, max_points=5000)
-    np.testing.assert_array_equal(again.get_offsets(), drawn)
-    other, _ = plot_latents(Figure().subplots(), model, X, max_points=5000, random_state=1)
-    assert not np.array_equal(np.asarray(other.get_offsets()), drawn)
+    again, _ = drawn(Figure().subplots(), model, X, max_points=5000)
+    np.testing.assert_array_equal(again.get_offsets(), shown)
+    other, _ = drawn(Figure().subplots(), model, X, max_points=5000, random_state=1)
+    assert not np.array_equal(np.asarray(other.get_offsets()), shown)
 
 
 def test_groups_of_one_or_two_rows_have_no_ellipse(rng: np.random.Generator) -> None:
     _, X = mixture(rng)
     model = SimpleNamespace(transform=lambda X: X)
     labels = np.array(["a"] * 2 + ["b"] * (N - 3) + ["c"])
-    points, ellipses = plot_latents(Figure().subplots(), model, X, labels=labels)
+    points, ellipses = drawn(Figure().subplots(), model, X, labels=labels)
     assert len(points.get_offsets()) == N
     assert [to_rgb(e.get_edgecolor()) for e in ellipses] == [to_rgb("C1")]
 
@@ -173,7 +179,7 @@ def test_the_legend_names_the_largest_of_many_groups(rng: np.random.Generator) -
     labels = np.repeat(np.arange(30), np.arange(1, 31))
     X = rng.normal(size=(len(labels), 2))
     ax = Figure().subplots()
-    points, _ = plot_latents(ax, SimpleNamespace(transform=lambda X: X), X, labels=labels)
+    points, _ = drawn(ax, SimpleNamespace(transform=lambda X: X), X, labels=labels)
     assert legend(ax)[:21] == [*map(str, range(10, 30)), "and 10 more"]
     assert len(coloured(points)) == 30
 
@@ -181,7 +187,7 @@ def test_the_legend_names_the_largest_of_many_groups(rng: np.random.Generator) -
 def test_given_colours_are_used(rng: np.random.Generator) -> None:
     model, X = mixture(rng)
     colors = ["red", (0, 0.5, 0), "#0000ff"]
-    points, ellipses = plot_latents(Figure().subplots(), model, X, colors=colors)
+    points, ellipses = drawn(Figure().subplots(), model, X, colors=colors)
     assert set(coloured(points)) == {to_rgb(c) for c in colors}
     assert [to_rgb(e.get_edgecolor()) for e in ellipses] == [to_rgb(c) for c in colors]
 
@@ -203,15 +209,15 @@ def test_mistakes_are_named(
 ) -> None:
     model, X = mixture(rng)
     with pytest.raises(ValueError, match=message):
-        plot_latents(Figure().subplots(), model, X, **options)
+        drawn(Figure().subplots(), model, X, **options)
 
 
 def test_a_single_factor_and_an_empty_component_are_named(rng: np.random.Generator) -> None:
     model, X = mixture(rng)
     with pytest.raises(ValueError, match="needs two factors"):
-        plot_latents(Figure().subplots(), model, X[:, :1])
+        drawn(Figure().subplots(), model, X[:, :1])
     with pytest.raises(ValueError, match="none of the rows is of component 2"):
-        plot_latents(Figure().subplots(), model, X[X[:, 0] < 0], component=2)
+        drawn(Figure().subplots(), model, X[X[:, 0] < 0], component=2)
 
 
 def two_groups(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -232,13 +238,13 @@ def test_components_of_supervised_mixtures_are_not_their_classes(
     found = model.predict_component(X)
     assert len({*zip(found, group, strict=True)}) == 2  # the groups, in some order
     ax = Figure().subplots()
-    points, ellipses = plot_latents(ax, model, X)
+    points, ellipses = drawn(ax, model, X)
     Z = model.transform(X)
     assert coloured(points) == {to_rgb(f"C{k}"): rows(Z[found == k], 0, 1) for k in range(2)}
     for k, ellipse in enumerate(ellipses):
         np.testing.assert_allclose(mahalanobis(ellipse, Z[found == k]), 2)
     assert legend(ax) == ["component 0", "component 1", "2 standard deviations"]
-    _, ellipses = plot_latents(Figure().subplots(), model, X, labels=classes)
+    _, ellipses = drawn(Figure().subplots(), model, X, labels=classes)
     assert len(ellipses) == 2
 
 
@@ -249,7 +255,7 @@ def test_one_component_is_drawn_at_its_own_factors(rng: np.random.Generator) -> 
     mine = model.predict_component(X) == 1
     own = model.transform(X, per_component=True)[mine, 1]
     assert 3 < mine.sum() < 117 and np.abs(own - model.transform(X)[mine]).max() > 0.1
-    points, _ = plot_latents(Figure().subplots(), model, X, component=1)
+    points, _ = drawn(Figure().subplots(), model, X, component=1)
     assert coloured(points) == {to_rgb("C1"): rows(own, 0, 1)}
 
 
@@ -260,12 +266,12 @@ def test_a_single_component_is_one_group(rng: np.random.Generator, model: Any) -
     X, _, classes = two_groups(rng)
     model.fit(X, np.array(["a", "b", "c"])[classes])
     ax = Figure().subplots()
-    points, (single,) = plot_latents(ax, model, X)
+    points, (single,) = drawn(ax, model, X)
     Z = model.transform(X)
     assert coloured(points) == {to_rgb("C0"): rows(Z, 0, 1)}
     np.testing.assert_allclose(mahalanobis(single, Z), 2)
     assert legend(ax) == ["2 standard deviations"]
-    _, ellipses = plot_latents(Figure().subplots(), model, X, labels=classes)
+    _, ellipses = drawn(Figure().subplots(), model, X, labels=classes)
     assert len(ellipses) == 3
 
 
@@ -275,5 +281,5 @@ def test_whole_numbers_that_are_floats_have_no_point_in_the_legend(
     X = rng.normal(size=(90, 2))
     ax = Figure().subplots()
     model = SimpleNamespace(transform=lambda X: X)
-    plot_latents(ax, model, X, labels=np.array([7.0, 10.0, np.nan] * 30))
+    drawn(ax, model, X, labels=np.array([7.0, 10.0, np.nan] * 30))
     assert legend(ax)[:3] == ["7", "10", "unlabelled"]

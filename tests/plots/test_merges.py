@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from mixfold import GaussianMixture
+from mixfold import PPCA, GaussianMixture
 from mixfold.plots import plot_merges
 
 X = np.random.default_rng(0).normal(size=(400, 1)) + np.repeat([[0], [3], [20], [23]], 100, axis=0)
@@ -23,7 +23,7 @@ def ax():
 
 def test_leaves_heights_and_colours(ax):
     found = MODEL.combine(2, X=X)
-    order = plot_merges(ax, found)
+    order = [int(tick.get_text()) for tick in plot_merges(found, ax=ax).get_xticklabels()]
     assert sorted(order) == [0, 1, 2, 3]
     # those of a cluster stand side by side
     assert len(np.flatnonzero(np.diff(found.cluster_of_component_[order]))) == 1
@@ -35,16 +35,22 @@ def test_leaves_heights_and_colours(ax):
     assert ax.get_title() == "2 clusters made of 4 components"
 
 
+def test_a_mixture_is_combined_with_the_rows_first(ax):
+    plot_merges(MODEL, X, ax=ax)
+    found = MODEL.combine(X=X)
+    assert ax.get_title() == f"{found.n_clusters_} clusters made of 4 components"
+
+
 def test_many_components_are_drawn_from_the_last_merges_on(ax):
     rng = np.random.default_rng(0)
     model = GaussianMixture(70, covariance_type="tied-spherical", max_iter=1)
     with pytest.warns(Warning):
         model.fit(rng.uniform(size=(300, 2)))
-    assert len(plot_merges(ax, model.combine(3))) == 60
+    assert len(plot_merges(model.combine(3), ax=ax).get_xticks()) == 60
 
 
 def test_what_has_no_tree(ax):
-    with pytest.raises(ValueError, match="GaussianMixture has no tree_"):
-        plot_merges(ax, MODEL)
+    with pytest.raises(ValueError, match="PPCA has no tree_"):
+        plot_merges(PPCA(1).fit(X))
     with pytest.raises(ValueError, match="One component has no merges"):
-        plot_merges(ax, GaussianMixture(1).fit(X).combine(1))
+        plot_merges(GaussianMixture(1).fit(X).combine(1), ax=ax)

@@ -78,7 +78,7 @@ def test_panels_show_words_and_their_probabilities(model: Any) -> None:
 
 def test_topics_may_be_chosen_and_drawn_elsewhere(model: Any, tmp_path: Path) -> None:
     figure = Figure()
-    panels = plot_topics(model, topics=[2, 0], n_words=20, axes=figure.subplots(1, 2))
+    panels = plot_topics(model, topics=[2, 0], n_words=20, ax=figure.subplots(1, 2))
     assert plt.get_fignums() == []
     titles = [ax.get_title(loc="left").split()[1] for ax in panels]
     assert titles == ["2", "0"] and len(panels[0].patches) == 9
@@ -99,7 +99,7 @@ def test_topics_may_be_chosen_and_drawn_elsewhere(model: Any, tmp_path: Path) ->
         ({"topics": []}, "at least one"),
         ({"n_words": 0}, "n_words must be 1 or more"),
         ({"columns": 0}, "columns must be 1 or more"),
-        ({"axes": [None]}, "one for each of the 3 topics; got 1"),
+        ({"ax": [None]}, "one for each of the 3 topics; got 1"),
         ({"vocabulary": ["a"]}, "vocabulary must name the 9 columns"),
     ],
 )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from mixfold import PPCA, FactorAnalysis
+from mixfold import ICA, PPCA, FactorAnalysis
 from mixfold.cli.parts import parts_table
 
 
@@ -103,3 +103,20 @@ def test_axes_and_factors_of_ppca(page, table) -> None:
     common = (model.loadings_**2).sum()
     own = common / (common + 8 * model.noise_variance_)
     assert f"without it, the factors explain {own:.1%}" in words
+
+
+def test_sources_are_correlations_of_columns_and_sources(page) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.laplace(size=(400, 3)) @ [[1.0, 0.4, 0.2], [0.5, 3.0, -0.3], [0.1, 0.6, 1.0]] + 5
+    model = ICA(random_state=0).fit(X)
+    found = page(model, X)
+    words = text_of(found, "factors")
+    assert "3 independent sources bring 100% of the total variance" in words
+    scale = np.sqrt((model.mixing_**2).sum(axis=1))
+    for j in range(3):
+        own = " ".join(f"{v:.2f}" for v in model.mixing_[j] / scale[j])
+        assert f"x{j} {own}".replace("-", "\u2212") in words
+    # and what is read off the rows is much the same
+    seen = np.corrcoef(X.T, model.transform(X).T)[:3, 3:]
+    assert np.allclose(seen, model.mixing_ / scale[:, None], atol=0.15)
+    assert "every entry is rebuilt exactly" in text_of(found, "residuals")

@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 
 from mixfold import (
+    ICA,
+    PCP,
     PPCA,
     BayesianGaussianMixture,
     FactorAnalysis,
     GaussianMixture,
+    MixtureClustering,
     MixtureOfFactorAnalyzers,
+    MixtureOfPPCA,
     MultinomialMixture,
     PoissonMixture,
 )
@@ -31,7 +35,8 @@ def page_of(name: str, tmp_path, **settings: Any):
 @pytest.mark.parametrize(
     ("name", "axis"),
     [("GTM", "latent variable 1"), ("KSubspaces", "separating direction"), ("MLiT", "score 1"),
-     ("RBM", "code 1"), ("PPCA", "factor 1"), ("KMeans", "separating direction")],
+     ("RBM", "code 1"), ("PPCA", "factor 1"), ("KMeans", "separating direction"),
+     ("ICA", "source 1"), ("LatentDensity", "source 1")],
 )  # fmt: skip
 def test_axes_of_the_map_are_called_what_they_are(name: str, axis: str, tmp_path) -> None:
     """Distances from planes are no codes, and the latents of a surface no units."""
@@ -172,3 +177,42 @@ def test_what_is_said_of_many_components_is_said_once() -> None:
     ]  # fmt: skip
     many = [f"component {k} has about 9 rows {rest}" for k in range(30)]
     assert len(_told(many)) == 1 and "and 18 others have rows" in _told(many)[0]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_topics_of_one_cluster_are_no_codes(tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    words = rng.multinomial(60, rng.dirichlet(np.ones(12)), size=40)
+    found = sections(PCP(3, 2, random_state=0).fit(words), tmp_path, words)
+    assert "PCP: 3 topics" in found.words["head"]
+    assert "1 of 2 clusters became empty or were merged; 1 is left" in "".join(found.words.values())
+
+
+def test_what_is_reconstructed_without_loss_shows_no_rounding(tmp_path) -> None:
+    X = np.random.default_rng(0).laplace(size=(80, 3)) + np.array([1e4, 0, 0])
+    whole = sections(ICA(random_state=0).fit(X), tmp_path, X).words["residuals"]
+    assert "Reconstructed rows are the rows themselves, but for rounding" in whole
+    assert "largest errors" not in whole
+    plane = sections(ICA(2, random_state=0).fit(X), tmp_path, X).words["residuals"]
+    assert "largest errors" in plane and "but for rounding" not in plane
+
+
+@pytest.mark.filterwarnings("ignore:1 of the 300 rows have no observed entry")
+def test_factors_of_components_that_learn_their_number(tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    line = rng.normal(size=(150, 1)) * [[3.0, 3.0, 0.0]]
+    X = np.concatenate([line, np.full((150, 3), 20.0)]) + 0.5 * rng.normal(size=(300, 3))
+    X[0] = np.nan  # says nothing, and is not counted
+    model = MixtureOfPPCA(4, None, inference="vb", random_state=0).fit(X)
+    assert model.active_.sum() == 2 and sorted(model.n_factors_[model.active_]) == [0, 1]
+    found = sections(model, tmp_path, X)
+    one, other = ("1 factor", "0 factors") if model.n_factors_[0] else ("0 factors", "1 factor")
+    assert f"Component 0 has {one} and component 1 has {other} of its own" in found.words["factors"]
+    assert "\n 2 " not in found.words["factors"]
+    assert "No 95% interval" not in found.words["components"]
+
+
+def test_weights_of_clusters_are_shares(tmp_path) -> None:
+    X = np.random.default_rng(0).normal(size=(90, 2))
+    model = MixtureClustering(n_clusters=1, max_components=2, random_state=0).fit(X)
+    assert re.search(r"cluster 0\s+100%", sections(model, tmp_path, X).words["clusters"])

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import faulthandler
+import functools
 import hashlib
 import io
 import json
@@ -74,6 +75,7 @@ def models() -> Any:
     X = np.vstack([rng.normal(0, 1, (40, 4)), rng.normal(4, 1, (40, 4))])
     counts = rng.poisson(np.vstack([[8, 1, 1, 2, 1]] * 30 + [[1, 1, 7, 1, 6]] * 30)).astype(float)
     bits, y = (X > 2).astype(float), np.repeat([0, 1], 40)
+    counted = rng.poisson(np.exp(X[:, 0] / 3))
     quick = dict(random_state=0)
     for kind in ("full", "tied", "diag", "spherical"):
         yield (
@@ -105,7 +107,58 @@ def models() -> Any:
         m.CategoricalMixture(2, **quick).fit(np.minimum(counts, 4)),
         np.minimum(counts, 4),
     )
+    shares = rng.dirichlet([2.0, 1.0, 1.0, 3.0], 80)
+    for family, rows in (
+        ("beta", shares),
+        ("dirichlet", shares),
+        (
+            "wishart",
+            np.array([[1.0, 0.2, 2.0]] * 40 + [[3.0, -1.0, 1.0]] * 40)
+            * np.exp(rng.normal(size=(80, 1))),
+        ),
+        ("gamma-shape", np.exp(X)),
+        ("negative-binomial", counts),
+        ("known-mean", X),
+    ):
+        yield f"Mixture-{family}", m.Mixture(family, 2, **quick).fit(rows), rows
+    yield "Mixture-sticks", m.Mixture("poisson", 2, inference="vb", **quick).fit(counts), counts
     yield "KMeans", m.KMeans(2, **quick).fit(X), X
+    yield "KSubspaces", m.KSubspaces(2, 1, **quick).fit(X), X
+    yield "GTM", m.GTM(2, n_points=4, n_basis=2, max_iter=5, **quick).fit(X), X
+    yield "ICA", m.ICA(2, max_iter=20, **quick).fit(X), X
+    yield "LatentDensity", m.LatentDensity(**quick).fit(X), X
+    yield "MixtureClustering", m.MixtureClustering(max_components=3, **quick).fit(X), X
+    yield "PPCA-ard", m.PPCA("ard", max_iter=20, **quick).fit(X), X
+    yield (
+        "FactorAnalysis-priors",
+        m.FactorAnalysis(2, loadings_prior="ard", noise_prior=(3, 0.1), **quick).fit(X),
+        X,
+    )
+    yield "MixtureOfPPCA-vb", m.MixtureOfPPCA(3, None, inference="vb", **quick).fit(X), X
+    yield (
+        "MatrixFactorization-kl",
+        m.MatrixFactorization(
+            2,
+            loss="kullback-leibler",
+            nonneg_codebook=True,
+            max_iter=5,
+            nonneg_sources=True,
+            **quick,
+        ).fit(counts),
+        counts,
+    )
+    holes = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    yield "KernelPCA-holes", m.KernelPCA(2, missing="expected", **quick).fit(holes), holes
+    yield "MORP-logistic", m.MORP(1, loss="logistic", **quick).fit(X, y), X
+    graded = np.digitize(X[:, 0], [0.0, 3.0])
+    yield "SupervisedPPCA-ordered", m.SupervisedPPCA(1, task="ordered", **quick).fit(X, graded), X
+    yield "SupervisedPPCA-count", m.SupervisedPPCA(1, task="count", **quick).fit(X, counted), X
+    yield "SupervisedPPCA-stream", m.SupervisedPPCA(1, **quick).partial_fit(X, y), X
+    yield (
+        "MixtureOfFactorModels-stream",
+        m.MixtureOfFactorModels(2, 1, **quick).partial_fit(X, y),
+        X,
+    )
     yield "NestedMixture", m.NestedMixture(2, 2, **quick).fit(X), X
     yield "PPCA", m.PPCA(2, **quick).fit(X), X
     yield "PPCA-stream", m.PPCA(2, **quick).partial_fit(X), X
@@ -130,6 +183,11 @@ def models() -> Any:
     )
     yield "PLSI", m.PLSI(2, max_iter=10, **quick).fit(counts), counts
     yield "PCP", m.PCP(2, 3, max_iter=5, **quick).fit(counts), counts
+    yield (
+        "PCP-mean-field",
+        m.PCP(2, 3, inference="mean_field", max_iter=5, **quick).fit(counts),
+        counts,
+    )
     yield "MatrixFactorization", m.MatrixFactorization(2, max_iter=10, **quick).fit(X, y), X
     yield (
         "DeepFactorNetwork",
@@ -144,49 +202,58 @@ def models() -> Any:
     )
 
 
-def checkpoints(folder: Any) -> Any:
-    """Checkpoints that fits leave behind when their time is up."""
+def unfinished() -> dict[str, tuple[Any, Any]]:
+    """Fits that go on until their time is up, by name: the model for a path and seconds, rows."""
     import mixfold as m
 
     rng = np.random.default_rng(1)
     X = rng.normal(size=(4000, 6)) + 1.5 * rng.integers(0, 4, (4000, 1))
-    for name, make in (
-        (
-            "GaussianMixture",
-            lambda p: m.GaussianMixture(
-                6, tol=0, max_iter=10**6, random_state=0, time_budget=1, checkpoint=p
-            ),
+    holes = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    counts = rng.poisson(np.exp(0.4 * X)).astype(float)
+    long = dict(tol=0, max_iter=10**6, random_state=0)
+    made = {
+        "GaussianMixture": (lambda **o: m.GaussianMixture(6, **long, **o), X),
+        "KMeans": (lambda **o: m.KMeans(40, n_init=1000, **long, **o), X),
+        "FactorAnalysis": (lambda **o: m.FactorAnalysis(2, **long, **o), X),
+        "RBM": (
+            lambda **o: m.RBM(8, visible="gaussian", max_epochs=10**6, random_state=0, **o),
+            X,
         ),
-        (
-            "KMeans",
-            lambda p: m.KMeans(
-                40, tol=0, max_iter=10**6, random_state=0, time_budget=0.02, checkpoint=p
-            ),
+        "PPCA-ard": (lambda **o: m.PPCA("ard", **long, **o), holes),
+        "ICA": (lambda **o: m.ICA(3, n_init=1000, **long, **o), X),
+        "GTM": (lambda **o: m.GTM(2, n_points=5, n_basis=3, **long, **o), X),
+        "KSubspaces": (lambda **o: m.KSubspaces(20, 2, n_init=1000, **long, **o), X),
+        "MixtureOfPPCA-vb": (
+            lambda **o: m.MixtureOfPPCA(4, None, inference="vb", **long, **o),
+            X,
         ),
-        (
-            "FactorAnalysis",
-            lambda p: m.FactorAnalysis(
-                2, tol=0, max_iter=10**6, random_state=0, time_budget=0.5, checkpoint=p
+        "Mixture-gibbs": (
+            lambda **o: m.Mixture(
+                "diag", 4, inference="gibbs", n_chains=2, n_draws=10**4, random_state=0, **o
             ),
+            X[:500],
         ),
-        (
-            "RBM",
-            lambda p: m.RBM(
-                8, visible="gaussian", max_epochs=10**6, random_state=0, time_budget=1, checkpoint=p
-            ),
+        "LatentDirichletAllocation": (
+            lambda **o: m.LatentDirichletAllocation(3, **long, **o),
+            counts[:500],
         ),
-    ):
+        "PCP": (lambda **o: m.PCP(3, 4, **long, **o), counts[:500]),
+        "MatrixFactorization": (lambda **o: m.MatrixFactorization(2, **long, **o), X[:500]),
+    }  # fmt: skip
+    return made
+
+
+def checkpoints(folder: Path) -> Any:
+    """Checkpoints that fits leave behind when their time is up."""
+    for name, (make, X) in unfinished().items():
         path = str(folder / f"{name}.ckpt")
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)
-        make(path).fit(X)
+        make(time_budget=1.0, checkpoint=path).fit(X)
         if os.path.exists(path):
-            yield (
-                f"checkpoint-{name}",
-                path,
-                lambda p, make=make: make(p).set_params(max_iter=3) if name != "RBM" else make(p),  # noqa: B023
-                X,
-            )
+            yield f"checkpoint-{name}", path
+        else:
+            print(f"{name} left no checkpoint")
 
 
 def make_files(home: Path) -> dict:
@@ -201,7 +268,7 @@ def make_files(home: Path) -> dict:
             continue
         np.save(home / f"{name}.npy", X[::8])
         index[name] = str(path)
-    for name, path, _, _ in checkpoints(home):
+    for name, path in checkpoints(home):
         index[name] = path
     (home / "index.json").write_text(json.dumps(index))
     return index
@@ -953,71 +1020,18 @@ def resume(name: Any, target: Any) -> Any:
     """Go on from a mutated checkpoint."""
     from mixfold import store
 
-    for found, _, make, X in (_resumable()[name],):
-        try:
-            make(target).fit(X)
-        except (store.ModelFileError, ValueError, TypeError) as error:
-            kind = (
-                "refused"
-                if isinstance(error, store.ModelFileError) or "checkpoint" in str(error)
-                else "late error"
-            )
-            return {"kind": kind, "signature": f"{type(error).__name__}: {str(error)[:120]}"}
-        except Exception as error:
-            return {
-                "kind": "late crash",
-                "signature": f"{type(error).__name__}: {str(error)[:120]}",
-            }
-        return {"kind": "accepted", "signature": found}
+    make, X = resumable()[name.removeprefix("checkpoint-")]
+    try:
+        make(time_budget=0.2, checkpoint=target).fit(X)
+    except Exception as error:
+        kind = "late error" if isinstance(error, ValueError | TypeError) else "late crash"
+        if isinstance(error, store.ModelFileError) or "checkpoint" in str(error):
+            kind = "refused"
+        return {"kind": kind, "signature": f"{type(error).__name__}: {str(error)[:120]}"}
+    return {"kind": "accepted", "signature": ""}
 
 
-_cache: dict = {}
-
-
-def _resumable() -> Any:
-    if not _cache:
-        import mixfold as m
-
-        rng = np.random.default_rng(1)
-        X = rng.normal(size=(4000, 6)) + 1.5 * rng.integers(0, 4, (4000, 1))
-        _cache["checkpoint-GaussianMixture"] = (
-            "",
-            "",
-            lambda p: m.GaussianMixture(
-                6, tol=0, max_iter=10**6, random_state=0, time_budget=0.2, checkpoint=p
-            ),
-            X,
-        )
-        _cache["checkpoint-KMeans"] = (
-            "",
-            "",
-            lambda p: m.KMeans(
-                40, tol=0, max_iter=10**6, random_state=0, time_budget=0.2, checkpoint=p
-            ),
-            X,
-        )
-        _cache["checkpoint-FactorAnalysis"] = (
-            "",
-            "",
-            lambda p: m.FactorAnalysis(
-                2, tol=0, max_iter=10**6, random_state=0, time_budget=0.2, checkpoint=p
-            ),
-            X,
-        )
-        _cache["checkpoint-RBM"] = (
-            "",
-            "",
-            lambda p: m.RBM(
-                8,
-                visible="gaussian",
-                max_epochs=10**6,
-                random_state=0,
-                time_budget=0.2,
-                checkpoint=p,
-            ),
-            X,
-        )
-    return _cache
+resumable = functools.cache(unfinished)
 
 
 def serve() -> None:

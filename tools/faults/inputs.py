@@ -41,7 +41,7 @@ from tools.faults.running import (
     python,
     scratch_folder,
 )
-from tools.faults.settings import ESTIMATORS, draw_settings
+from tools.faults.settings import ESTIMATORS, draw_settings, usual_rows
 from tools.faults.tables import draw_odd_setting, draw_oddities, labels, pick, table, weights
 
 LIMIT = 6 * 2**30
@@ -50,6 +50,7 @@ NOTED = (
     "ConvergenceWarning",
     "DegenerateWarning",
     "UnitsWarning",
+    "OrderWarning",
     "UserWarning",
     "DataConversionWarning",
 )
@@ -75,11 +76,11 @@ def run_case(seed: int, name: str, case: int) -> dict:
     import mixfold
 
     rng = np.random.default_rng([seed, zlib.crc32(name.encode()), case])
-    values, supervised, _ = ESTIMATORS[name]
+    supervised = ESTIMATORS[name][1]
     odd = draw_oddities(rng)
-    X, about = table(rng, odd, values)
-    n = about["shape"][0] if about["shape"][0] else rows_of(X)
     settings = draw_settings(rng, name, getattr(mixfold, name)().get_params(deep=False))
+    X, about = table(rng, odd, usual_rows(rng, name, settings))
+    n = about["shape"][0] if about["shape"][0] else rows_of(X)
     estimator = getattr(mixfold, name)(**settings)
     about["settings"] = {k: repr(v)[:60] for k, v in settings.items() if k != "random_state"}
     if "setting" in odd:

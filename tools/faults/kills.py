@@ -41,6 +41,10 @@ def fits() -> Any:
     counts = rng.poisson(
         rng.gamma(0.3, 3.0, (2500, 1)) * rng.dirichlet(np.full(300, 0.1), 2500) * 60
     ).astype(float)
+    shares = rng.dirichlet([1.0, 2.0, 3.0, 4.0], 4000) + 0.3 * rng.dirichlet(
+        [9.0, 1.0, 1.0, 1.0], 4000
+    )
+    shares /= shares.sum(axis=1, keepdims=True)
     never = dict(tol=0.0, random_state=0)
     return {
         "GaussianMixture": (
@@ -135,6 +139,70 @@ def fits() -> Any:
             None,
         ),
         "PPCA": (lambda p: m.PPCA(3, max_iter=120, checkpoint=p, **never), holes, None),
+        "Mixture-shares": (
+            lambda p: m.Mixture("dirichlet", 6, max_iter=150, checkpoint=p, **never),
+            shares,
+            None,
+        ),
+        "Mixture-beta": (
+            lambda p: m.Mixture("beta", 6, max_iter=60, checkpoint=p, **never),
+            shares,
+            None,
+        ),
+        "PPCA-ard": (
+            lambda p: m.PPCA("ard", max_iter=200, checkpoint=p, **never),
+            holes,
+            None,
+        ),
+        "FactorAnalysis-priors": (
+            lambda p: m.FactorAnalysis(
+                4, loadings_prior="ard", noise_prior=(3, 0.1), max_iter=150, checkpoint=p, **never
+            ),
+            holes,
+            None,
+        ),
+        "ICA": (lambda p: m.ICA(6, n_init=3, max_iter=300, checkpoint=p, **never), X, None),
+        "GTM": (lambda p: m.GTM(2, max_iter=100, checkpoint=p, **never), holes, None),
+        "KSubspaces": (
+            lambda p: m.KSubspaces(30, 2, n_init=3, max_iter=200, checkpoint=p, **never),
+            X,
+            None,
+        ),
+        "MixtureOfPPCA-vb": (
+            lambda p: m.MixtureOfPPCA(8, None, inference="vb", max_iter=80, checkpoint=p, **never),
+            X,
+            None,
+        ),
+        "SupervisedPPCA-ard": (
+            lambda p: m.SupervisedPPCA(
+                4, solver="em", loadings_prior="ard", max_iter=60, checkpoint=p, **never
+            ),
+            X,
+            y,
+        ),
+        "SupervisedPPCA-ordered": (
+            lambda p: m.SupervisedPPCA(2, task="ordered", max_iter=60, checkpoint=p, **never),
+            X,
+            np.digitize(X[:, 0], [0.0, 1.0]),
+        ),
+        "MatrixFactorization-kl": (
+            lambda p: m.MatrixFactorization(
+                6,
+                loss="kullback-leibler",
+                nonneg_codebook=True,
+                nonneg_sources=True,
+                max_iter=60,
+                checkpoint=p,
+                **never,
+            ),
+            counts,
+            None,
+        ),
+        "PCP-mean-field": (
+            lambda p: m.PCP(8, 15, inference="mean_field", max_iter=120, checkpoint=p, **never),
+            counts,
+            None,
+        ),
         "MixtureOfFactorAnalyzers": (
             lambda p: m.MixtureOfFactorAnalyzers(6, 2, max_iter=120, checkpoint=p, **never),
             X,
@@ -373,11 +441,11 @@ def saving(kills: int, rng: random.Random) -> None:
     code = (
         "import sys, numpy as np, mixfold, warnings; warnings.simplefilter('ignore')\n"
         "from mixfold import store\n"
-        "big = [store.container if False else np.full((400000, 4), v) for v in (1.0, 2.0)]\n"
-        "print('ready', flush=True)\n"
+        "big = [np.full((400000, 4), v) for v in (1.0, 2.0)]\n"
         "i = 0\n"
         "while True:\n"
         "    store.write(sys.argv[1], 'example', {'a': big[i % 2], 'v': float(i % 2 + 1)}); i += 1\n"  # noqa: E501
+        "    if i == 1: print('ready', flush=True)\n"  # there is a whole file from here on
     )
     check = (
         "import sys, numpy as np; from mixfold import store\nfor line in sys.stdin:\n"
@@ -399,7 +467,7 @@ def saving(kills: int, rng: random.Random) -> None:
             env=child_environment(),
         )
         process.stdout.readline()
-        time.sleep(0.3 + rng.uniform(0, 0.5))
+        time.sleep(rng.uniform(0, 0.8))
         process.kill()
         process.wait()
         checker.stdin.write(f"{path}\n")

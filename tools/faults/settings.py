@@ -25,9 +25,29 @@ FAMILIES = (
     "multinomial",
     "binomial",
     "gamma",
+    "gamma-shape",
     "negative-binomial",
+    "beta",
+    "dirichlet",
+    "wishart",
     "known",
+    "known-mean",
 )
+# what rows of a family look like (of others: anything)
+ROWS_OF_FAMILY = {
+    "bernoulli": "bits",
+    "poisson": "counts",
+    "negative-binomial": "counts",
+    "multinomial": "counts",
+    "binomial": "codes",
+    "categorical": "codes",
+    "exponential": "times",
+    "gamma": "times",
+    "gamma-shape": "times",
+    "beta": "uniform",
+    "dirichlet": "shares",
+    "wishart": "matrices",
+}
 INFERENCES = {
     "em": ("auto", "ml", "dirichlet", "stick-breaking"),
     "vb": ("auto", "dirichlet", "stick-breaking"),
@@ -75,6 +95,55 @@ def _mixture(rng: np.random.Generator) -> Any:
     return {**settings, "family_options": options}
 
 
+def _density_of_sources(rng: np.random.Generator) -> Any:
+    import mixfold
+
+    return dict(
+        reducer=pick(
+            rng,
+            (
+                mixfold.MatrixFactorization(2, max_iter=5),
+                mixfold.MatrixFactorization(2, max_iter=5, nonneg_sources=True),
+                mixfold.PPCA(1),
+                mixfold.ICA(2, max_iter=5),
+                mixfold.KernelPCA(2),
+            ),
+        ),
+        density=pick(
+            rng,
+            (
+                None,
+                mixfold.GaussianMixture(2, max_iter=5),
+                mixfold.Mixture("exponential", 2, max_iter=5),
+                mixfold.PPCA(1),
+            ),
+        ),
+    )
+
+
+def _clustered(rng: np.random.Generator) -> Any:
+    import mixfold
+
+    return pick(
+        rng,
+        (
+            None,
+            None,
+            mixfold.GaussianMixture(3, max_iter=5),
+            mixfold.Mixture("poisson", 2, max_iter=5),
+            mixfold.MixtureOfPPCA(2, max_iter=5),
+            mixfold.KMeans(2),
+        ),
+    )
+
+
+def usual_rows(rng: np.random.Generator, name: str, settings: Any) -> str | None:
+    """What the rows of an estimator with these settings should look like, None for anything."""
+    if name == "Mixture" and rng.random() < 0.7:
+        return ROWS_OF_FAMILY.get(settings["family"])
+    return ESTIMATORS[name][0]
+
+
 def _search(rng: np.random.Generator) -> Any:
     import mixfold
 
@@ -88,6 +157,8 @@ def _search(rng: np.random.Generator) -> Any:
             mixfold.MixtureOfPPCA(max_iter=5),
             None,
             mixfold.KMeans(max_iter=5),
+            mixfold.SupervisedPPCA(max_iter=5),
+            mixfold.MixtureOfFactorModels(max_iter=5),
         ),
     )
     brief = estimator is not None  # the search of all defaults makes 36 fits
@@ -95,7 +166,12 @@ def _search(rng: np.random.Generator) -> Any:
         estimator=estimator,
         n_components=pick(rng, (range(1, 3), [1, 2], 2, None), (4, 4, 4, 4 if brief else 0.5)),
         random_state=0,
-        criterion=pick(rng, ("bic", "aic", "icl", "bic", "held-out", "bound")),
+        criterion=pick(
+            rng,
+            ("bic", "aic", "icl", "bic", "held-out", "bound", "log-loss", "squared-error", "gap"),
+        ),
+        n_references=2,
+        attribute_weights=pick(rng, (None, None, "variance")),
         n_jobs=1,
     )
 
@@ -253,7 +329,7 @@ ESTIMATORS = {
             random_state=0,
             solver=pick(r, ("auto", "auto", "em", "profile")),
             loadings_prior=pick(r, (None, None, "ard", 2.0)),
-            task=pick(r, ("auto", "auto", "classification", "regression")),
+            task=pick(r, ("auto", "auto", "classification", "regression", "ordered", "count")),
         ),
     ),
     "SupervisedMixtureOfPPCA": (
@@ -271,6 +347,7 @@ ESTIMATORS = {
             random_state=0,
             classifier=pick(r, ("shared", "per_component")),
             loadings_prior=pick(r, (None, None, "ard", 2.0)),
+            discriminant=pick(r, ("straight", "straight", "curved")),
         ),
     ),
     "MixtureClassifier": (None, True, _classifier),
@@ -312,18 +389,37 @@ ESTIMATORS = {
         None,
         False,
         lambda r: dict(
-            n_components=pick(r, (1, 2, 0.9, None)),
             landmarks=pick(r, (None, None, 5)),
             max_iter=10,
             scale=pick(r, ("scores", "latent", "white")),
-            **_kernel(r),
+            missing=pick(r, ("refuse", "refuse", "expected")),
+            **{
+                **_kernel(r),
+                **pick(
+                    r,
+                    (
+                        {"n_components": pick(r, (1, 2, 0.9, None))},
+                        {"n_components": pick(r, (1, 2, 0.9, None))},
+                        {"n_components": pick(r, (1, 2, 0.9, None))},
+                        {"n_components": pick(r, (1, 2, 0.9, None))},
+                        {"n_components": "learn", "gamma": "learn", "kernel": "rbf"},
+                        {"n_components": "learn"},
+                    ),
+                ),
+            },
         ),
     ),
     "KernelCCA": (None, True, lambda r: dict(n_components=pick(r, (1, 2)), **_kernel(r))),
     "MORP": (
         None,
         True,
-        lambda r: dict(n_components=pick(r, (1, 2)), beta=pick(r, (0.5, 0.0, 1.0)), **_kernel(r)),
+        lambda r: dict(
+            n_components=pick(r, (1, 2)),
+            beta=pick(r, (0.5, 0.0, 1.0)),
+            loss=pick(r, ("squared", "squared", "logistic", "hinge", "rank")),
+            max_iter=20,
+            **_kernel(r),
+        ),
     ),
     "LatentDirichletAllocation": (
         "counts",
@@ -427,7 +523,11 @@ ESTIMATORS = {
     "LatentDensity": (
         None,
         True,
-        lambda r: dict(bound=pick(r, (True, False)), random_state=0),
+        lambda r: dict(
+            bound=pick(r, (True, False)),
+            random_state=0,
+            **pick(r, ({}, _density_of_sources(r))),
+        ),
     ),
     "MixtureClustering": (
         None,
@@ -435,10 +535,11 @@ ESTIMATORS = {
         lambda r: dict(
             n_clusters=pick(r, ("auto", 1, 2)),
             max_components=pick(r, (2, 3)),
+            estimator=_clustered(r),
             random_state=0,
         ),
     ),
-    "MixtureSearch": (None, False, _search),
+    "MixtureSearch": (None, True, _search),
 }
 
 
@@ -498,7 +599,9 @@ RARER = {
     "n_init": (2,),
     "n_jobs": (1, 2),
     "n_layers": (1, 3),
+    "min_probability": (0.0, 0.5, 1.0),
     "n_steps": (1, 3),
+    "noise_prior": ((3, 0.1),),
     "noise": ("isotropic", "diagonal"),
     "noise_floor": (0.0, 1e-12, 0.1),
     "noise_variance": (0.1,),
@@ -529,10 +632,11 @@ RARER = {
     "standardize": (True, False),
     "supervised": (True, False),
     "sweeps": (1, 3),
-    "task": ("auto", "classification", "multilabel", "regression"),
+    "task": ("auto", "classification", "multilabel", "regression", "ordered", "count"),
     "tempering": (0.7, 1.0),
     "test": (3,),
     "thin": (2,),
+    "threshold": (0.0, 0.5),
     "tied": (("loadings",), ("loadings", "noise")),
     "time_budget": (1e-3, 60.0),
     "tol": (0.0, 1e-8, 1.0),
@@ -548,6 +652,7 @@ RARER = {
     "weight_concentration_prior": (1e-3, 10.0),
     "weights_init": ([0.5, 0.5], [0.3, 0.7]),
     "MixtureClassifier.decision": ("reconstruction",),
+    "KernelPCA.gamma": ("learn", 1e-3, "scale"),
     "DeepFactorNetwork.gamma": (0.1,),
     "DeepFactorNetwork.solver": ("auto", "lbfgs", "adam"),
     "DeepFactorNetwork.supervised": ("top", "each", False),
@@ -557,6 +662,8 @@ RARER = {
     "KernelPCA.scale": ("latent", "scores", "white"),
     "KernelPCA.solver": ("auto", "krylov", "chebyshev", "dense", "em", "primal"),
     "MORP.beta": ("cv", [0.5, 0.5]),
+    "MORP.task": ("auto", "classification", "multilabel", "regression"),
+    "MORP.tol": (0.0, 1e-3),
     "MORP.solver": ("auto", "primal", "dual"),
     "MatrixFactorization.gamma": (0.1,),
     "MatrixFactorization.init": ("auto", "pca", "nndsvd", "random"),
@@ -565,9 +672,11 @@ RARER = {
     # joblib loses the traceback, by which an error on purpose is told from an accident
     "MixtureClassifier.n_jobs": (1,),
     "MixtureSearch.n_jobs": (1,),
+    "MixtureClustering.n_jobs": (1,),
     "MLiT.norm": ("spectral", "nuclear", "l1", "linf", "entrywise"),
     "MLiT.init": ("largest", "smallest"),
     "MixtureOfFactorAnalyzers.scale": ("latent", "scores", "white"),
+    "MixtureOfFactorAnalyzers.weights": ("free", "dirichlet", "stick-breaking"),
     "MixtureOfFactorAnalyzers.init_params": ("kmeans", "subspaces", "k-means++"),
     "MixtureOfFactorModels.init_params": ("balanced", "kmeans", "thesis"),
     "MixtureOfPPCA.scale": ("latent", "scores", "white"),

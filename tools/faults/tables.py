@@ -30,6 +30,13 @@ def _clusters(rng: np.random.Generator, n: Any, d: Any) -> Any:
     return rng.normal(size=(n, d)) + 4.0 * rng.integers(0, 3, (n, 1)) * rng.normal(size=(1, d))
 
 
+def _matrices(rng: np.random.Generator, n: int, d: int) -> Any:
+    """Lower triangles of covariance matrices, as many columns as they have."""
+    side = max(1, int((np.sqrt(8 * d + 1) - 1) / 2))
+    factors = rng.normal(size=(n, side, side + 2)) * np.exp(rng.normal(size=(n, 1, 1)))
+    return (factors @ factors.transpose(0, 2, 1))[:, *np.tril_indices(side)]
+
+
 VALUES = {
     "clusters": _clusters,
     "normal": lambda rng, n, d: rng.normal(size=(n, d)),
@@ -38,6 +45,8 @@ VALUES = {
     "bits": lambda rng, n, d: (rng.random((n, d)) < 0.4).astype(float),
     "codes": lambda rng, n, d: rng.integers(0, 4, (n, d)).astype(float),
     "times": lambda rng, n, d: rng.exponential(2.0, (n, d)),
+    "shares": lambda rng, n, d: rng.dirichlet(np.ones(d), n) if d else np.empty((n, 0)),
+    "matrices": _matrices,
     "heavy": lambda rng, n, d: rng.standard_cauchy((n, d)),
 }
 

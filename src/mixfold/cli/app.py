@@ -24,6 +24,7 @@ from mixfold.cli import (
     report,
     reproduce,
     sample,
+    schemas,
     select,
     topics,
 )
@@ -79,6 +80,7 @@ app = typer.Typer(
 for _command in (
     fit.fit,
     models.models,
+    schemas.columns,
     select.select,
     clusters.cluster,
     apply.predict,

@@ -23,6 +23,8 @@ from mixfold.cli.options import (
 )
 from mixfold.cli.outputs import has_target, predict_columns
 from mixfold.cli.rows import write_rows
+from mixfold.cli.schemas import impute_words
+from mixfold.cli.tables import TableWriter, check_not_input, check_output
 from mixfold.cli.texts import EncodingOption
 from mixfold.cli.topic_rows import score_documents
 from mixfold.cli.topics import is_topic_model
@@ -178,6 +180,14 @@ def impute(
     require(model, "impute", "impute")
     # One stream of random numbers for all pieces: a seed for each would repeat itself.
     random_state = np.random.RandomState(seed)
+    if hasattr(model, "schema_"):
+        check_output(out)
+        check_not_input(out, [file])
+        with TableWriter(out) as writer:
+            writer.write(impute_words(model, file, method.value, random_state))
+        if not quiet:
+            typer.echo(f"wrote {out} ({writer.rows} rows)")
+        return
     names = feature_names(model)
 
     def fill(piece: Source) -> Mapping[str, Any]:

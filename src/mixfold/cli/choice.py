@@ -35,7 +35,7 @@ def _table(search: Any) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from mixfold.estimators.search.results import CRITERIA, HELD_OUT
+    from mixfold.estimators.search.results import CRITERIA, WITH_ERRORS
 
     results, (column, _) = search.results_, CRITERIA[search.criterion]
     table = Table(box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
@@ -46,7 +46,7 @@ def _table(search: Any) -> Any:
     order = _order(search)
     for i in order[:_ROWS_SHOWN]:
         value = _number(results[column][i])
-        if search.criterion in HELD_OUT and value:
+        if search.criterion in WITH_ERRORS and value:
             error = _number(results[f"{column}_se"][i], 2)
             value = f"{_number(results[column][i], 4)} ± {error}"
         cells = [_number(results[name][i]) for name in ("log_likelihood", "n_parameters")]
@@ -111,7 +111,7 @@ def draw_search(search: Any, path: Path) -> None:
     from mixfold.plots import plot_search
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
-    plot_search(figure.subplots(), search)
+    plot_search(search, ax=figure.subplots())
     figure.savefig(path, dpi=150)
 
 

@@ -60,7 +60,7 @@ def cluster(
     settings: SettingsOption = None,
     max_components: Annotated[
         int, typer.Option("--max-components", min=1, help="Most components that are tried.")
-    ] = 30,
+    ] = 100,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The file for the model.")] = None,
     plot: Annotated[
         Path | None, typer.Option("--plot", help="The tree of merges: .png, .pdf or .svg.")
@@ -128,7 +128,7 @@ def _draw(clustering: Any, path: Path) -> None:
     from mixfold.plots import plot_merges
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
-    plot_merges(figure.subplots(), clustering)
+    plot_merges(clustering, ax=figure.subplots())
     figure.savefig(path, dpi=150)
 
 

@@ -98,6 +98,10 @@ def open_for(
     if is_corpus(file):
         return open_corpus_for(model, file, columns, encoding)
     TextSettings(encoding=encoding).refuse(str(file))
+    if columns is None and hasattr(model, "schema_"):
+        from mixfold.engine.sources import open_source
+
+        return open_source(model.schema_.encode_table(file))
     fitted = getattr(model, "feature_names_in_", None)
     if columns is None and fitted is not None and file.suffix.lower() != ".npy":
         columns = [str(name) for name in fitted]

@@ -90,7 +90,10 @@ def _no_chances(text: str) -> Exception:
 def columns_of_draws(model: Any, names: list[str], drawn: Any) -> dict[str, Any]:
     """Drawn rows by column, and what was drawn beside them: a target or the component."""
     X, beside = drawn if isinstance(drawn, tuple) else (drawn, None)
-    columns = dict(zip(names, X.T, strict=True))
+    if hasattr(X, "column_names"):  # words of a table
+        columns = dict(zip(X.column_names, X.columns, strict=True))
+    else:
+        columns = dict(zip(names, X.T, strict=True))
     if has_target(model):
         return columns | _target_columns(model, names, beside)
     if beside is None:

@@ -35,7 +35,13 @@ def explained_variance_ratio(model: Any) -> list[float]:
     """The share of each factor in the variance of the columns (see ``_shares``)."""
     if hasattr(model, "explained_variance_ratio_"):
         return [float(share) for share in model.explained_variance_ratio_]
-    return _shares(model.loadings_, model.noise_variance_, model.factor_correlations_)
+    correlations = getattr(model, "factor_correlations_", None)
+    return _shares(_loadings(model), model.noise_variance_, correlations)
+
+
+def _loadings(model: Any) -> Any:
+    """What a factor, or an independent source, of variance one is in the columns: (D, d)."""
+    return model.mixing_ if hasattr(model, "mixing_") else model.loadings_
 
 
 def _shares(loadings: Any, noise: Any, correlations: Any = None) -> list[float]:
@@ -60,7 +66,11 @@ def _component_table(model: Any) -> Any:
     in_use = getattr(model, "effective_components_", len(centres))
     shown = range(min(in_use, _COMPONENTS_SHOWN))
     extras = {}
-    if hasattr(model, "weights_"):
+    leaves = hasattr(model, "leaf_weights_")  # of cells, which are groups of them
+    if leaves:
+        extras["cell"] = [str(model.leaf_cells_[k]) for k in shown]
+        extras["weight"] = [_weight(model.leaf_weights_[k]) for k in shown]
+    elif hasattr(model, "weights_"):
         extras["weight"] = [_weight(model.weights_[k]) for k in shown]
     if hasattr(model, "loadings_"):
         shares = [_shares(model.loadings_[k], model.noise_variance_[k]) for k in shown]
@@ -69,19 +79,19 @@ def _component_table(model: Any) -> Any:
     rows = {
         str(k): (
             [texts[k] for texts in extras.values()],
-            [] if hasattr(model, "transforms_") else _centre(centres[k], codes, k),
+            [] if hasattr(model, "transforms_") else _centre(model, centres[k], codes, k),
         )
         for k in shown
     }
     # centres under transformations are not places among the columns
     names = [] if hasattr(model, "transforms_") else feature_names(model)
     hidden = len(centres) - len(shown)
-    notes = [f"{hidden} more components"] if hidden > 0 else []
-    if codes:
+    notes = [f"{hidden} more {'leaves' if leaves else 'components'}"] if hidden > 0 else []
+    if codes and not hasattr(model, "schema_"):
         notes.append(
             "of codes: the most probable (its share); of zeros and ones: the share of ones"
         )
-    return _table(names, ["component", *extras], rows, ", ".join(notes))
+    return _table(names, ["leaf" if leaves else "component", *extras], rows, ", ".join(notes))
 
 
 def _class_table(model: Any) -> Any:
@@ -114,20 +124,35 @@ def _cluster_table(model: Any) -> Any:
     return _table([], ["cluster", "weight", "components", "which"], rows, notes)
 
 
-def _centre(centre: Any, codes: Mapping[int, Any], component: int) -> list[Any]:
+def _centre(model: Any, centre: Any, codes: Mapping[int, Any], component: int) -> list[Any]:
     """Means of columns; of codes the most probable one with its share, of ones their share."""
+    columns = model.schema_.used if hasattr(model, "schema_") else ()
     entries: list[Any] = list(centre)
+    for j, column in enumerate(columns):
+        entries[j] = _as_entry(column, centre[j])
     for j, shares in codes.items():
         if j < len(entries):
-            entries[j] = _code(shares[component])
+            entries[j] = _code(shares[component], columns[j].levels if columns else ())
     return entries
 
 
-def _code(shares: Any) -> str:
+def _as_entry(column: Any, value: float) -> Any:
+    """A number of the model in the words of the table, of dates and logarithms."""
+    if column.kind != "date" and column.scale != "log":
+        return value
+    import numpy as np
+
+    from mixfold.schema.coding import decode
+
+    shown = decode(column, np.array([value]))[0].as_py()
+    return shown if isinstance(shown, float | int | str) else f"{shown:%Y-%m-%d}"
+
+
+def _code(shares: Any, levels: Sequence[Any]) -> str:
     if len(shares) == 2:
-        return f"{shares[1]:.0%}"
+        return f"{levels[1]} {shares[1]:.0%}" if levels else f"{shares[1]:.0%}"
     best = int(shares.argmax())
-    return f"{best} ({shares[best]:.0%})"
+    return f"{levels[best] if levels else best} ({shares[best]:.0%})"
 
 
 def _weight(share: float) -> str:
@@ -139,13 +164,14 @@ def _factor_table(model: Any) -> Any:
     """The mean, the loadings of each factor with its share of the variance, and the noise."""
     import numpy as np
 
-    shares, loadings = explained_variance_ratio(model), model.loadings_
+    shares, loadings = explained_variance_ratio(model), _loadings(model)
+    kind = "source" if hasattr(model, "mixing_") else "factor"
     rows = {"mean": ([""], model.mean_)}
     for j in range(min(len(shares), _FACTORS_SHOWN)):
-        rows[f"factor {j + 1}"] = ([f"{shares[j]:.1%}"], loadings[:, j])
+        rows[f"{kind} {j + 1}"] = ([f"{shares[j]:.1%}"], loadings[:, j])
     rows["noise"] = ([""], np.broadcast_to(model.noise_variance_, model.mean_.shape))
     hidden, names = len(shares) - _FACTORS_SHOWN, feature_names(model)
-    notes = [f"{hidden} more factors"] if hidden > 0 else []
+    notes = [f"{hidden} more {kind}s"] if hidden > 0 else []
     notes.append("loadings are in units of the columns")
     related = np.asarray(getattr(model, "factor_correlations_", np.eye(len(shares))))
     pairs = [(i, j) for i in range(len(shares)) for j in range(i) if abs(related[i, j]) > 1e-8]

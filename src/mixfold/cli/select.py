@@ -21,6 +21,13 @@ from mixfold.cli.options import (
     WeightsOption,
     split_columns,
 )
+from mixfold.cli.schemas import (
+    DropOption,
+    KindOption,
+    SchemaOption,
+    print_schema,
+    schema_of,
+)
 from mixfold.cli.search_outputs import SearchOutputs
 from mixfold.cli.values import parse_numbers
 from mixfold.cli.widths import check_width
@@ -39,6 +46,7 @@ class Criterion(StrEnum):
     bound = "bound"
     log_loss = "log-loss"
     squared_error = "squared-error"
+    gap = "gap"
 
 
 def select(
@@ -83,8 +91,9 @@ def select(
             "--criterion",
             "-c",
             help="What decides: bic, aic, icl (groups that are apart), held-out (rows the fit "
-            "has not seen; reads the table into memory), bound (variational fits), or, with "
-            "--target, log-loss or squared-error of what is predicted (in memory, too).",
+            "has not seen; reads the table into memory), bound (variational fits), gap (clusters "
+            "against tables without any; in memory), or, with --target, log-loss or squared-error "
+            "of what is predicted (in memory, too).",
         ),
     ] = Criterion.bic,
     folds: Annotated[
@@ -126,6 +135,9 @@ def select(
         typer.Option("--report", help="A page about the search and its best model: an .html file."),
     ] = None,
     columns: ColumnsOption = None,
+    schema_file: SchemaOption = None,
+    kind: KindOption = None,
+    drop: DropOption = None,
     weights: WeightsOption = None,
     target: Annotated[
         str | None,
@@ -162,17 +174,29 @@ def select(
     """
     from mixfold import MixtureSearch
     from mixfold.cli.fit import check_target
+    from mixfold.engine.sources import open_source
     from mixfold.estimators.search.candidates import DEFAULT_GRID
-    from mixfold.estimators.search.results import HELD_OUT
+    from mixfold.estimators.search.results import WITH_ERRORS
 
-    entries = find_models(model or ["gaussian-mixture"])
+    schema = None
+    if not (model or target or family):
+        schema = schema_of(file, columns, schema_file, kind, drop)
+    elif schema_file or kind or drop:
+        raise typer.BadParameter(
+            "are for the mixture that a table of words gets; leave --model, --family and --target "
+            "out.",
+            param_hint="--schema, --kind, --drop",
+        )
+    entries = find_models(model or (["gaussian-mixture"] if schema is None else ["mixture"]))
     check_words(file, entries)
     for name, entry in entries.items():
         check_target(name, entry, target)
     outputs = SearchOutputs(file, out, plot, table, report)
     outputs.check()
     chosen = values_to_try(entries, settings or [], factors, family_parameter(family))
-    grid = chosen if model else {**DEFAULT_GRID, **chosen}
+    grid = chosen if model or schema is not None else {**DEFAULT_GRID, **chosen}
+    if schema is not None:
+        grid = {"family": [schema], **grid}
     estimators = {name: first_of(entry, grid) for name, entry in entries.items()}
     search = MixtureSearch(
         estimators,
@@ -187,10 +211,16 @@ def select(
         n_jobs=jobs,
         verbose=0 if quiet else 1,
     )
-    source = open_columns(file, split_columns(columns), weights, target)
+    if schema is None:
+        source = open_columns(file, split_columns(columns), weights, target)
+    else:
+        coded = schema.encode_table(file, [weights] if weights else [])
+        source = open_source(coded, columns=schema.names, weight=weights)
+        if not quiet:
+            print_schema(schema)
     for estimator in estimators.values():
         check_width(source.n_features, estimator, chosen)
-    held = folds is not None or criterion.value in HELD_OUT
+    held = folds is not None or criterion.value in WITH_ERRORS
     X, weight, y = _in_memory(source) if held else (source, None, None)
     with cluster_for(estimators.values()):
         search.fit(X, y, sample_weight=weight)

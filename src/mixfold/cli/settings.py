@@ -107,10 +107,20 @@ def _inner_model(entry: Entry, words: list[str]) -> Entry | None:
         return None
     chosen = [word.partition("=")[2].strip() for word in words if _names(word, entry.part)]
     inner = find_model(chosen[0] if chosen else "gaussian-mixture")
-    if inner.target or inner.part or not hasattr(inner.load(), "score_samples"):
+    rebuilds = any(word.replace(" ", "") == "decision=reconstruction" for word in words)
+    needed = ("reconstruct", "inverse_transform") if rebuilds else ("score_samples",)
+    able = any(hasattr(inner.load(), name) for name in needed)
+    without_target = not inner.target or (rebuilds and inner.unlabelled)
+    if inner.part or not (able and without_target):
+        what = (
+            "that rebuilds rows, as ppca or matrix-factorization"
+            if rebuilds
+            else "that has a density, as gaussian-mixture or ppca"
+        )
+        name = chosen[0] if chosen else "gaussian-mixture, the usual one,"
         raise typer.BadParameter(
-            f"{entry.part}={chosen[0]} is no model of the rows of a class; name one without a "
-            "target that has a density, as gaussian-mixture or ppca.",
+            f"{entry.part}={name} is no model of the rows of a class; name one without a target "
+            f"{what}.",
             param_hint="--set",
         )
     return inner

@@ -65,11 +65,16 @@ def _objective(model: Any, bic: float | None) -> str:
     if has_units(model):
         return "objective per row"
     if not hasattr(model, "alpha_"):
-        likelihood = bic is not None or not has_target(model)
+        likelihood = bic is not None or (has_density(model) and not has_target(model))
         return "log-likelihood per row" if likelihood else "objective per row"
     if hasattr(model, "evidence_bound_"):
         return "log evidence per row, bound"
     return "log joint per row, mean" if hasattr(model, "traces_") else "log posterior per row"
+
+
+def has_density(model: Any) -> bool:
+    """Whether its scores are log densities; those under transformations are not."""
+    return hasattr(model, "score_samples") and not hasattr(model, "transforms_")
 
 
 def _topic_objective(model: Any) -> str:
@@ -115,6 +120,7 @@ def _facts(name: str, model: Any, source: Source, seconds: float) -> Any:
         among = ", among models of one kernel" if has_axes(model) else ""
         grid.add_row("BIC", f"{bic:.6g} (lower is better{among})")
     if hasattr(model, "converged_"):
-        grid.add_row("converged", "yes" if model.converged_ else "no: raise max_iter")
+        more = "burn_in and n_draws" if hasattr(model, "traces_") else "max_iter"
+        grid.add_row("converged", "yes" if model.converged_ else f"no: raise {more}")
     grid.add_row("time", f"{seconds:.1f} s")
     return grid

@@ -98,8 +98,9 @@ class QuasiNewton:
         here = points[-1]
         if here.gradient is None or here.metric is None or len(failures) > self.max_failures:
             return None
-        direction = _ascent(points)
-        slope = float(here.gradient @ direction)
+        with np.errstate(over="ignore", invalid="ignore"):  # refused by the next line
+            direction = _ascent(points)
+            slope = float(here.gradient @ direction)
         if not (np.isfinite(slope) and slope > 0):
             return None
         step = _shorter(here.objective, slope, failures[-1]) if failures else 1.0

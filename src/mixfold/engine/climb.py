@@ -137,10 +137,12 @@ def _accept(task: Task, state: Climb, stats: Any, objective: float, rules: Rules
     if state.proposal is not None:
         plain, jump = 1, objective - state.objective
     trace = (*state.trace, objective)
+    counted = getattr(task.model, "components_in_use", None)
     state = changed(
         state,
         best=state.params,
         trace=trace,
+        sizes=() if counted is None else (*state.sizes, counted(stats)),
         plain=plain,
         jump=jump,
         events=events,

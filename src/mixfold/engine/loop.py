@@ -92,6 +92,13 @@ class Fit:
     climb: Climb
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """Components in use at each value of the trace; none of models that do not count them, and
+        of a fit that goes on from a file of an earlier version."""
+        found = self.climb.sizes
+        return found[self.climb.earlier :] if len(found) == len(self.climb.trace) else ()
+
+    @property
     def converged(self) -> bool:
         return self.reason == "converged"
 

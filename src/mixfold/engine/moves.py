@@ -126,10 +126,12 @@ def _round(task: Task, done: Climb, rules: Rules, number: int) -> _Round:
 def _join_climbs(done: Climb, followed: Climb) -> Climb:
     """A climb and the one that a move led to; its first steps, still below, are left out."""
     above = tuple(value for value in followed.trace if value > done.objective)
+    sizes = zip(followed.trace, followed.sizes, strict=False)  # there are none of some models
     return replace(
         followed,
         n_passes=done.n_passes + followed.n_passes,
         trace=(*done.trace, *above),
+        sizes=(*done.sizes, *(size for value, size in sizes if value > done.objective)),
         events=(*done.events, *followed.events),
         earlier=done.earlier,
     )

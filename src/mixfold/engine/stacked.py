@@ -68,6 +68,20 @@ def unstack_records(stored: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(_rebuild(whole.first, iter(row).__next__) for row in rows)
 
 
+def mean_record(records: Sequence[Any]) -> Any:
+    """The record of the means of all numbers, where they differ."""
+    columns = (_mean(leaves) for leaves in zip(*map(_leaves, records), strict=True))
+    return _rebuild(records[0], columns.__next__)
+
+
+def _mean(leaves: tuple[Any, ...]) -> Any:
+    first = leaves[0]
+    if all(_is_shared(leaf, first) or np.array_equal(leaf, first) for leaf in leaves):
+        return first
+    mean = np.mean([np.asarray(leaf, dtype=float) for leaf in leaves], axis=0)
+    return mean if isinstance(first, np.ndarray) else type(first)(mean)
+
+
 def _split(column: Column, like: Any) -> list[Any]:
     ends = np.cumsum(column.shapes.prod(axis=1, dtype=np.int64))
     parts = np.split(column.values, ends[:-1])

@@ -66,6 +66,9 @@ class Climb:
     ``reason`` is empty until the climb has ended; ``memo`` belongs to the memoised and
     to the online schedule.
 
+    ``sizes`` are the components in use at each value of the trace, of models that count them by
+    ``components_in_use(stats)``.
+
     ``length`` is how long a tentative step may be, ``tentative`` says that the last plain step was
     one, and ``stats`` are the statistics at ``best``, kept as long as such a step may be taken
     back. ``rows`` is what the last accepted pass has kept of each row
@@ -86,6 +89,7 @@ class Climb:
     earlier: int = 0
     expected: float | None = None
     trace: tuple[float, ...] = ()
+    sizes: tuple[int, ...] = ()
     plain: int = 0
     points: tuple[Point, ...] = ()
     failures: tuple[Failure, ...] = ()
@@ -122,6 +126,7 @@ def resume_climb(params: Any, climb: Climb | None) -> Climb:
     return Climb(
         params,
         trace=climb.trace[:-1],
+        sizes=climb.sizes[:-1],
         plain=max(climb.plain - 1, 0),
         points=climb.points,
         tries=climb.tries,
@@ -150,6 +155,7 @@ def begin_next_stage(model: Any, done: Climb) -> Climb | None:
         params,
         n_passes=done.n_passes,
         trace=done.trace[:-1],
+        sizes=done.sizes[:-1],
         events=done.events,
         earlier=done.earlier,
         length=done.length,
@@ -163,7 +169,9 @@ def forget_climb_of_other_data(state: Climb, objective: float) -> Climb:
         return state
     if np.isclose(objective, state.expected, rtol=1e-12, atol=0):
         return changed(state, expected=None)
-    return changed(state, expected=None, trace=(), plain=0, points=(), earlier=0, length=1.0)
+    return changed(
+        state, expected=None, trace=(), sizes=(), plain=0, points=(), earlier=0, length=1.0
+    )
 
 
 def add_events(events: tuple[Event, ...], fresh: tuple[Event, ...]) -> tuple[Event, ...]:

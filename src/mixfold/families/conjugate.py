@@ -68,6 +68,11 @@ class ConjugateFamily(ComponentFamily):
     def keep_posterior(self, posterior: Any, which: Array) -> Any:
         """Only the components ``which``, in that order."""
 
+    def cramped(self, posterior: Any, counts: Array) -> Array:
+        """Components that may want to be larger than they began. Asked where ``sums_can_merge`` is
+        False."""
+        return np.zeros(0, dtype=int)
+
     def renewed(self, posterior: Any, which: Array) -> ConjugateFamily:
         """The family of components that are made anew of the rows of ``which``. Asked where
         ``sums_can_merge`` is False."""
@@ -124,6 +129,23 @@ class ConjugateFamily(ComponentFamily):
     def empirical(self, posterior: Any, prior: Any) -> Any:
         """The prior that the components suggest (type-II maximum likelihood): it maximises
         sum_k <chi_0, E_k[omega]> - B(chi_0)."""
+
+    def draw_prior(self, params: Any, prior: Any, given: Any, rng: np.random.Generator) -> Any:
+        """A prior drawn given the parameters of components, from ``prior``, by one transition.
+
+        Its settings have priors of their own about those of the prior that was ``given``
+        (``math/prior_draws.py``). Parameters are those of components with rows: others are drawn
+        from the prior and would only hold it where it is.
+        """
+        raise ValueError(
+            f"the family {self.name!r} does not say how its prior is drawn, which learn_prior=True "
+            "needs where inference='gibbs' or 'collapsed'. Leave learn_prior out"
+        )
+
+    def log_strength(self, prior: Any) -> float:
+        """ln of how many rows the prior of a component is worth, or a number that rises with it:
+        what the trace of a sampled prior shows. Asked where ``draw_prior`` is."""
+        return float("nan")
 
     # ------------------------------------------------ prediction
 

@@ -5,7 +5,7 @@ For each row (of c, a vector of codes phi, a label y, or none)
     F(phi) = phi G phi' / 2 - c phi' + s2 (lse(phi V + v) - (phi V + v)_y) + tau sum cost(phi_h)
 
 is minimised by turns over its entries. The softmax is bounded by Boehning's quadratic, of curvature
-V (I - 11'/C) V' / 2, around the codes at the beginning of each sweep: so no sweep increases F.
+V (I - 1 1'/C) V' / 2, around the codes at the beginning of each sweep: so no sweep increases F.
 """
 
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
@@ -20,7 +20,7 @@ from mixfold.math.link_functions import Link, shrink_one
 
 
 def softmax_bound(V: Array) -> Array:
-    """V (I - 11'/C) V' / 2: no softmax of phi V has more curvature in phi."""
+    """V (I - 1 1'/C) V' / 2: no softmax of phi V has more curvature in phi."""
     centred = V - V.mean(axis=1, keepdims=True) if V.shape[1] else V
     return np.asarray(0.5 * centred @ centred.T)
 

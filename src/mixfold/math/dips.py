@@ -39,13 +39,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial import KDTree
 from scipy.special import betainc, chdtri, erfc, ndtr
 
 from mixfold.contracts import Array
 from mixfold.math.merging import SparseShares
 
-# points of a ridgeline at which the density is looked at
-_POINTS = 17
+# points of a ridgeline at which the density is looked at, and of some ridgelines together
+_POINTS, _TOGETHER = 17, 4000
 # windows reach at most so many standard deviations from the lower peak
 _REACH = 2.0
 # windows that do not lie on one line compare densities only roughly: the pass between clusters of
@@ -218,6 +219,7 @@ class Landscape:
         self.columns = weighted_columns(shares, weight)
         self.scale = _spread(X, weight)
         self._unit = X / self.scale
+        self._places = KDTree(self._unit)  # of rows, so that windows need not look at all of them
         self._log_density = log_density
         found = [self._locate(rows, values) for rows, values in self.columns]
         self.means = np.array([mean for mean, _ in found])
@@ -267,11 +269,16 @@ class Landscape:
     def find_passes(self, pairs: Array) -> list[Pass]:
         """The lowest points on the ways between pairs of components."""
         found = []
-        for part in np.array_split(pairs, max(1, len(pairs) * _POINTS // 20_000)):
+        near: dict[int, set[int]] = {}  # components in a pair with one
+        for i, j in pairs.tolist():
+            near.setdefault(i, {i}).add(j)
+            near.setdefault(j, {j}).add(i)
+        for part in np.array_split(pairs, max(1, len(pairs) * _POINTS // _TOGETHER)):
             lines = self.ridgelines(part)
             flat = lines.reshape(-1, lines.shape[2])
             values = self.log_density(flat).reshape(lines.shape[:2])
-            owner = self._strongest(flat).reshape(lines.shape[:2])
+            among = sorted(set().union(*(near[k] for k in np.unique(part).tolist())))
+            owner = self._strongest(flat, among).reshape(lines.shape[:2])
             direct = ((owner == part[:, :1]) | (owner == part[:, 1:])).all(axis=1)
             low = np.argmin(values, axis=1)
             for p, (i, j) in enumerate(part.tolist()):
@@ -279,17 +286,14 @@ class Landscape:
                 found.append(Pass(i, j, height, share, lines[p, low[p]], bool(direct[p])))
         return found
 
-    def _strongest(self, points: Array) -> Array:
-        """The component of the highest density, by weight, at each point."""
+    def _strongest(self, points: Array, among: list[int]) -> Array:
+        """Which of some components has the highest density, by weight, at each point."""
         best = np.full(len(points), -np.inf)
         owner = np.zeros(len(points), dtype=np.intp)
-        for k, (_, values) in enumerate(self.columns):
-            total = values.sum()
-            if total <= 0:
-                continue
+        for k in among:
             apart = points - self.means[k]
             distance = np.einsum("nd,nd->n", apart @ self.precisions[k], apart)
-            log = np.log(total) - 0.5 * (distance + self.log_dets[k])
+            log = np.log(self.columns[k][1].sum()) - 0.5 * (distance + self.log_dets[k])
             higher = log > best
             best[higher], owner[higher] = log[higher], k
         return owner
@@ -323,9 +327,12 @@ class Landscape:
         return Counts(n_peak, n_valley, dip_p_value(n_valley, n_peak, _FAR_RATIO / len(high)))
 
     def _count(self, centre: Array, precision: Array, radius: float) -> float:
-        apart = self._unit - centre
+        """Weight of the rows in an ellipsoid."""
+        longest = np.sqrt(radius / np.linalg.eigvalsh(precision)[0])
+        near = self._places.query_ball_point(centre, 1.01 * longest, return_sorted=True)
+        apart = self._unit[near] - centre
         inside = np.einsum("nd,nd->n", apart @ precision, apart) <= radius
-        return float(self.weight[inside].sum())
+        return float(self.weight[near][inside].sum())
 
 
 def prove_by_density(land: Landscape, overlap: Array, alpha: float) -> ProvenClusters:

@@ -197,9 +197,11 @@ def _short(A: Any) -> Any:
 def _in_range(A: Any) -> Any:
     """Rows of which products can be added up: in float32 entries beyond 1e15 become float64."""
     values = A.data if sparse.issparse(A) else A
-    if values.dtype.itemsize >= 8 or not values.size:
-        return A
-    return A if max(values.max(), -values.min()) < 1e15 else A.astype(np.float64)
+    return A if values.dtype.itemsize >= 8 or _is_moderate(values) else A.astype(np.float64)
+
+
+def _is_moderate(values: Array) -> bool:
+    return not values.size or max(values.max(), -values.min()) < 1e15
 
 
 def _squares(A: Any) -> Array:
@@ -215,7 +217,10 @@ def _inverse_lengths(A: Any) -> Array:
 
 
 def _about(A: Any, origin: Array | None) -> Any:
-    return A if origin is None else A - origin.astype(A.dtype)
+    if origin is None:
+        return A
+    # an origin that is too large for float32 makes float64 of the rows
+    return A - (origin.astype(A.dtype) if _is_moderate(origin) else origin)
 
 
 # Degrees up to which a power is made by products: as many take longer than numpy's power.

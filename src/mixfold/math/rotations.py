@@ -23,6 +23,8 @@ TOLERANCE, MAX_STEPS = 1e-9, 2000
 STARTS, FIRST_STEPS = 3, 100
 # Above this the criterion of oblimin has no minimum for most loadings.
 LARGEST_GAMMA = 0.8
+# Below this least singular value of their directions oblique factors are taken to coincide.
+LEAST_ANGLE = 1e-6
 
 
 @record
@@ -81,7 +83,10 @@ def promax(W: Array, power: float = 4.0, normalise: bool = True) -> Rotation:
         turn = _orthomax(_unit_rows(A) if normalise else A, 1.0)
         L = A @ turn
         target = np.sign(L) * np.abs(L / np.abs(L).max()) ** power
-        return _unit_factors(turn @ np.linalg.lstsq(L, target)[0])
+        found = turn @ np.linalg.lstsq(L, target)[0]
+        if np.linalg.svd(_unit_rows(found.T), compute_uv=False)[-1] < LEAST_ANGLE:
+            return turn  # powers of next to no loadings, by which factors would coincide
+        return _unit_factors(found)
 
     return _rotate_and_order(W, matrix)
 

@@ -5,8 +5,8 @@ have labels y and weights. Two ways to improve coefficients, neither of which ma
 
 - with the rows at hand, L-BFGS on V = P - N with P, N >= 0, which gives exact zeros;
 - from sums over rows, by Boehning's bound: the Hessian of the log loss is at most
-  F'F kron (I - 11'/C) / 2. The bound around V is tr(W'KW) / 4 (centred W) - tr(W'pull) + const with
-  K = F'F, pull = F'(T - Q) + K V (I - 11'/C) / 2, which adds over rows.
+  F'F kron (I - 1 1'/C) / 2. The bound around V is tr(W'KW) / 4 (centred W) - tr(W'pull) + const,
+  K = F'F, pull = F'(T - Q) + K V (I - 1 1'/C) / 2, which adds over rows.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.math.chains import Summary, summary
+from mixfold.plots.axes import axes_was_a_name, given_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,16 +19,16 @@ _OUTLINE = "#b2182b"  # of clusters: no grey or blue of the matrix can be taken 
 _MANY = 2000  # points of a line beyond which a drawing of them would be huge
 
 
-def plot_chains(
-    trace: Mapping[str, Any], axes: Sequence[Axes] | None = None, **line: Any
-) -> list[Axes]:
+@axes_was_a_name
+def plot_chains(trace: Any, ax: Sequence[Axes] | None = None, **line: Any) -> list[Axes]:
     """Draw the chains of label-free quantities, with R-hat and effective sample size.
 
     Parameters
     ----------
-    trace : mapping of str to array-like of shape (n_chains, n_draws)
-        For each quantity its draws after the burn-in, one chain in each row.
-    axes : sequence of matplotlib.axes.Axes, optional
+    trace : estimator or mapping of str to array-like of shape (n_chains, n_draws)
+        A sampler with ``traces_``; or for each quantity its draws after the burn-in, one chain in
+        each row.
+    ax : sequence of matplotlib.axes.Axes, optional
         One for each quantity. Without it a figure is made with ``pyplot``, one panel below the
         other; it is ``returned[0].figure``, to save and to close.
     **line
@@ -41,28 +42,32 @@ def plot_chains(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> import matplotlib.pyplot as plt, numpy as np
+    >>> import numpy as np
+    >>> from mixfold.plots import plot_chains
     >>> draws = np.random.default_rng(0).normal(size=(4, 250))
-    >>> axes = plot_chains({"log joint": draws})
-    >>> axes[0].get_title(loc="right")
+    >>> panels = plot_chains({"log joint": draws})
+    >>> panels[0].get_title(loc="right")
     'R-hat 1.00, ESS 1,006'
-    >>> plt.close(axes[0].figure)
     """
+    trace = getattr(trace, "traces_", trace)
+    if not isinstance(trace, Mapping):
+        raise TypeError(
+            "trace must be a fitted sampler, such as Mixture(inference='gibbs'), or a mapping of "
+            f"names to draws; got {type(trace).__name__}."
+        )
     tables = {name: _chains(name, draws) for name, draws in trace.items()}
-    panels = _panels(len(tables), axes)
-    for ax, (name, draws) in zip(panels, tables.items(), strict=True):
+    panels = _panels(len(tables), ax)
+    for panel, (name, draws) in zip(panels, tables.items(), strict=True):
         n_draws = draws.shape[1]
         style = {"linewidth": 0.7, "alpha": 0.8, "rasterized": n_draws > _MANY} | line
         for k, chain in enumerate(draws):
-            ax.plot(np.arange(1, n_draws + 1), chain, label=f"chain {k + 1}", **style)
+            panel.plot(np.arange(1, n_draws + 1), chain, label=f"chain {k + 1}", **style)
         found = summary(draws)
-        ax.set_title(name, loc="left", fontsize=9)
-        ax.set_title(
+        panel.set_title(name, loc="left", fontsize=9)
+        panel.set_title(
             _verdict(found), loc="right", fontsize=8, color="0.4" if found.reliable else _DOUBT
         )
-        ax.margins(x=0.01)
+        panel.margins(x=0.01)
     panels[-1].set_xlabel("draw")
     return panels
 
@@ -93,22 +98,17 @@ def plot_similarity(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> import matplotlib.pyplot as plt, numpy as np
+    >>> import numpy as np
+    >>> from mixfold.plots import plot_similarity
     >>> P = np.array([[1.0, 0.2, 0.9], [0.2, 1.0, 0.1], [0.9, 0.1, 1.0]])
     >>> ax = plot_similarity(P, labels=[0, 1, 0])
     >>> np.asarray(ax.images[0].get_array())[0].tolist()
     [1.0, 0.9, 0.2]
-    >>> plt.close(ax.figure)
     """
     P = _similarities(matrix)
     codes = None if labels is None else _codes(labels, len(P))
     order = _tree_order(P) if codes is None else _cluster_order(P, codes)
-    if ax is None:
-        import matplotlib.pyplot as plt
-
-        _, ax = plt.subplots(figsize=(5.4, 4.6), layout="constrained")
+    ax = given_or_new(ax, (5.4, 4.6))
     image = ax.imshow(P[np.ix_(order, order)], vmin=0, vmax=1, cmap=cmap)
     bar = ax.figure.colorbar(image, ax=ax, shrink=0.85)
     bar.set_label("share of draws in one cluster")
@@ -134,18 +134,18 @@ def _chains(name: str, draws: Any) -> Array:
     return values
 
 
-def _panels(n: int, axes: Sequence[Axes] | None) -> list[Axes]:
+def _panels(n: int, given: Sequence[Axes] | None) -> list[Axes]:
     if n == 0:
         raise ValueError("trace is empty; give at least one quantity to draw.")
-    if axes is None:
+    if given is None:
         import matplotlib.pyplot as plt
 
         size = (7.0, 0.6 + 1.5 * n)
         _, made = plt.subplots(n, 1, sharex=True, squeeze=False, figsize=size, layout="constrained")
         return list(made[:, 0])
-    panels = list(np.ravel(np.asarray(axes, dtype=object)))
+    panels = list(np.ravel(np.asarray(given, dtype=object)))
     if len(panels) != n:
-        raise ValueError(f"axes must be one for each of the {n} quantities; got {len(panels)}.")
+        raise ValueError(f"ax must be one for each of the {n} quantities; got {len(panels)}.")
     return panels
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import logsumexp
 
 from mixfold.contracts import Array
+from mixfold.models.outputs.curved_labels import CurvedLabels, CurvedParams
+from mixfold.models.outputs.outputs import Latent
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +25,45 @@ class LatentClassifier:
     coef: Array
     intercept: Array
 
+    # of a plane, in each direction
+    steps: ClassVar[int] = 301
+
     def scores(self, Z: Array) -> Array:
         """Scores (n, C) at latents (n, d)."""
         return np.asarray(Z @ self.coef.T + self.intercept)
 
+    def sees_others(self, factors: tuple[int, int]) -> bool:
+        """Whether classes depend on other factors than these."""
+        hidden = np.delete(self.coef - self.coef[:1], list(factors), axis=1)
+        return bool((np.abs(hidden) > 1e-9 * np.abs(self.coef).max()).any())
 
-def latent_classifier(model: Any, component: int | None) -> LatentClassifier:
+
+@dataclass(frozen=True, slots=True)
+class CurvedClassifier:
+    """The class is the one of largest probability, for scores that are not linear in z.
+
+    ``labels`` and ``params`` are those of the model, ``doubt`` (d, d) what a row leaves of it.
+    """
+
+    labels: CurvedLabels
+    params: CurvedParams
+    doubt: Array
+
+    # (each point is an average over what is in doubt)
+    steps: ClassVar[int] = 101
+
+    def scores(self, Z: Array) -> Array:
+        """Log probabilities (n, C) of the classes at latents (n, d)."""
+        latent = Latent(Z[:, None], self.doubt[None, None])
+        each = [self.labels.log_signs(self.params, latent, s)[:, 0] for s in (-1.0, 1.0)]
+        return np.concatenate(each, axis=1) if self.labels.n_scores == 1 else each[1]
+
+    def sees_others(self, factors: tuple[int, int]) -> bool:
+        """Whether classes depend on other factors than these."""
+        return len(self.doubt) > len(set(factors))
+
+
+def latent_classifier(model: Any, component: int | None) -> LatentClassifier | CurvedClassifier:
     """How a fitted model, or one component of it, tells classes by the factors.
 
     Raises
@@ -68,7 +103,7 @@ def _one_of(model: Any, component: int | None, apart: bool) -> int | None:
     return component
 
 
-def _probit(model: Any, component: int | None) -> LatentClassifier:
+def _probit(model: Any, component: int | None) -> LatentClassifier | CurvedClassifier:
     """Scores of the classes against all others, by how far the doubt about the factors goes."""
     own = model.coef_.ndim == 3
     k = _one_of(model, component, own)
@@ -79,11 +114,20 @@ def _probit(model: Any, component: int | None) -> LatentClassifier:
         doubt = model.latent_covariances_[k]
     if model.classify_from == "latent":
         doubt = np.zeros_like(doubt)
+    if hasattr(model, "waves_"):
+        return _curved(model, k if own else 0, doubt)
     size = np.sqrt(1 + np.einsum("ci,ij,cj->c", coef, doubt, coef))
     coef, intercept = coef / size[:, None], intercept / size
     if len(coef) == 1:  # two classes
         coef, intercept = np.vstack([-coef, coef]), np.concatenate([-intercept, intercept])
     return LatentClassifier(coef, intercept)
+
+
+def _curved(model: Any, k: int | None, doubt: Array) -> CurvedClassifier:
+    parts = (model.coef_, model.intercept_, model.waves_, model.phases_)
+    own = [part[k] if model.coef_.ndim == 3 else part for part in parts]
+    params = CurvedParams(*(np.asarray(part, float)[None] for part in own))
+    return CurvedClassifier(replace(model._labels(), own=False), params, doubt.astype(float))
 
 
 def _gaussian(model: Any, component: int | None) -> LatentClassifier:

@@ -61,15 +61,12 @@ def plot_codebook(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> import matplotlib.pyplot as plt
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.decomposition import PCA
+    >>> from mixfold.plots import plot_codebook
     >>> ax = plot_codebook(PCA(6).fit(load_digits().data), (8, 8))
     >>> len(ax.images)
     6
-    >>> plt.close(ax.figure)
     """
     if scale not in ("own", "shared"):
         raise ValueError(f"scale must be 'own' or 'shared' for a codebook; got {scale!r}.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixfold.contracts import Array
+from mixfold.plots.axes import given_or_new
 from mixfold.plots.scatter import group_by_label
 from mixfold.plots.topics import choose_topics
 
@@ -56,25 +57,22 @@ def plot_cluster_topics(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> import matplotlib.pyplot as plt, numpy as np
+    >>> import numpy as np
     >>> from mixfold import PCP
+    >>> from mixfold.plots import plot_cluster_topics
     >>> X = np.array([[4, 4, 0, 0]] * 30 + [[0, 0, 4, 4]] * 10)
     >>> model = PCP(2, 2, random_state=0).fit(X)
     >>> ax = plot_cluster_topics(model, vocabulary=["sea", "ship", "oven", "salt"], n_words=2)
     >>> np.asarray(ax.images[0].get_array()).argmax(axis=1).tolist()
     [0, 1]
-    >>> plt.close(ax.figure)
     """
     if not hasattr(model, "cluster_topics_"):
         raise ValueError(f"a {type(model).__name__} has no clusters with topics; give a PCP.")
     rows = _choose_clusters(len(model.weights_), clusters)
     columns = _side_by_side(model, rows) if topics is None else choose_topics(model, topics)
     words = model.top_words(n_words, vocabulary)
-    if ax is None:
-        size = (1.6 + 0.36 * len(columns), 1.6 + 0.1 * bool(n_words) + 0.26 * len(rows))
-        ax = _new_axes((max(size[0], 4.0), max(size[1], 2.8)))
+    size = (1.6 + 0.36 * len(columns), 1.6 + 0.1 * bool(n_words) + 0.26 * len(rows))
+    ax = given_or_new(ax, (max(size[0], 4.0), max(size[1], 2.8)))
     image = ax.imshow(
         model.cluster_topics_[np.ix_(rows, columns)], vmin=0, vmax=1, cmap=cmap, aspect="auto"
     )
@@ -126,16 +124,14 @@ def plot_document_clusters(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> import matplotlib.pyplot as plt, numpy as np
+    >>> import numpy as np
     >>> from mixfold import PCP
+    >>> from mixfold.plots import plot_document_clusters
     >>> X = np.array([[4, 4, 0, 0], [0, 0, 4, 4]] * 20)
     >>> model = PCP(2, 2, random_state=0).fit(X)
     >>> ax = plot_document_clusters(model, X, ["sea", "food"] * 20)
     >>> np.asarray(ax.images[0].get_array())[[0, 19, 20, 39]].round().astype(int).tolist()
     [[1, 0], [1, 0], [0, 1], [0, 1]]
-    >>> plt.close(ax.figure)
     """
     if not hasattr(model, "predict_proba"):
         raise ValueError(f"a {type(model).__name__} has no clusters of rows; give a PCP.")
@@ -146,8 +142,7 @@ def plot_document_clusters(
     place[columns] = np.arange(len(columns))
     hard = P.argmax(axis=1)
     order = np.lexsort((-P[np.arange(len(P)), hard], place[hard], codes))
-    if ax is None:
-        ax = _new_axes((max(3.6, 1.6 + 0.24 * len(columns)), 5.0))
+    ax = given_or_new(ax, (max(3.6, 1.6 + 0.24 * len(columns)), 5.0))
     # not smoothed: a column would run into the next
     shown = P[order][:, columns]
     image = ax.imshow(shown, vmin=0, vmax=1, cmap=cmap, aspect="auto", interpolation="nearest")
@@ -209,13 +204,6 @@ def _part(ax: Axes, ordered: Array, names: list[str], n_rows: int) -> None:
     ax.set_yticks(ends - (sizes + 1) / 2, names, fontsize=8)
     ax.tick_params(axis="y", length=0)
     ax.set_ylabel(f"{n_rows:,} documents, by label")
-
-
-def _new_axes(size: tuple[float, float]) -> Axes:
-    import matplotlib.pyplot as plt
-
-    ax: Axes = plt.subplots(figsize=size, layout="constrained")[1]
-    return ax
 
 
 def _bar(ax: Axes, image: Any, label: str) -> None:

@@ -54,15 +54,12 @@ def plot_generated(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> import matplotlib.pyplot as plt
     >>> from sklearn.datasets import load_digits
+    >>> from mixfold.plots import plot_generated
     >>> X, y = load_digits(return_X_y=True)
     >>> ax = plot_generated({c: X[y == c] for c in range(3)}, (8, 8), n=4, scale="own")
     >>> len(ax.images), [text.get_text() for text in ax.texts]
     (12, ['0', '1', '2'])
-    >>> plt.close(ax.figure)
     """
     if n < 1:
         raise ValueError(f"n must be at least 1; got {n}.")

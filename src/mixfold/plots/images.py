@@ -61,15 +61,12 @@ def plot_images(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> import matplotlib.pyplot as plt
     >>> from sklearn.datasets import load_digits
+    >>> from mixfold.plots import plot_images
     >>> digits = load_digits()
     >>> ax = plot_images(digits.data[:20], (8, 8), titles=[str(y) for y in digits.target[:20]])
     >>> len(ax.images)
     20
-    >>> plt.close(ax.figure)
     """
     stack = image_stack("images", images, shape, order)
     if titles is not None and len(titles) != len(stack):
@@ -127,15 +124,12 @@ def plot_factors(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> import matplotlib.pyplot as plt
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.decomposition import PCA
+    >>> from mixfold.plots import plot_factors
     >>> ax = plot_factors(PCA(3).fit(load_digits().data), (8, 8))
     >>> [text.get_text() for text in ax.texts]
     ['mean', 'factor 1', 'factor 2', 'factor 3']
-    >>> plt.close(ax.figure)
     """
     if scale not in ("own", "shared"):
         raise ValueError(f"scale must be 'own' or 'shared' for factors; got {scale!r}.")
@@ -200,17 +194,14 @@ def plot_reconstructions(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> import matplotlib.pyplot as plt
     >>> from sklearn.datasets import load_digits
     >>> from sklearn.decomposition import PCA
+    >>> from mixfold.plots import plot_reconstructions
     >>> X = load_digits().data
     >>> pca = PCA(8).fit(X)
     >>> ax = plot_reconstructions(X[:2], pca.inverse_transform(pca.transform(X[:2])), (8, 8))
     >>> [text.get_text() for text in ax.texts]
     ['original', 'reconstruction', '12.9 dB', '11.3 dB']
-    >>> plt.close(ax.figure)
     """
     named = X_hat if isinstance(X_hat, Mapping) else {"reconstruction": X_hat}
     if not named:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.plots.scatter import Groups
+from mixfold.plots.scatter import Groups, group_by_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def latent_rows(model: Any, X: Any, factors: tuple[int, int], component: int | N
     """The rows X, or those of one component at the factors that they have in it."""
     latents = np.asarray(model.transform(X), dtype=float)
     _check_factors(factors, latents.shape[1])
-    parts, n = _components(model, X, len(latents)), len(latents)
+    parts, n = components_of(model, X), len(latents)
     if component is None:
         return LatentRows(latents, factors, parts, np.arange(n), n)
     rows = _rows_of(component, parts)
@@ -52,11 +52,25 @@ def component_teller(model: Any) -> Callable[[Any], Array] | None:
     return getattr(model, "predict_component", getattr(model, "predict", None))
 
 
-def _components(model: Any, X: Any, n_rows: int) -> Groups:
+def groups_of(model: Any, X: Any, labels: Any = None) -> Groups:
+    """Rows by their labels, else by component, or by cluster where a model has clusters only."""
+    if labels is not None:
+        return group_by_label(labels, np.shape(X)[0])
+    if (
+        component_teller(model) is None
+        and hasattr(model, "n_clusters")
+        and hasattr(model, "predict")
+    ):
+        codes = np.asarray(model.predict(X))
+        return Groups(codes, [f"cluster {k}" for k in range(int(codes.max(initial=0)) + 1)])
+    return components_of(model, X)
+
+
+def components_of(model: Any, X: Any) -> Groups:
     """The most probable component of each row; a single group if there is only one."""
     tell = component_teller(model)
     if tell is None:
-        return Groups(np.zeros(n_rows, dtype=int), [""])
+        return Groups(np.zeros(np.shape(X)[0], dtype=int), [""])
     return Groups(np.asarray(tell(X)), [f"component {k}" for k in range(len(model.weights_))])
 
 

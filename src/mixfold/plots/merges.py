@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixfold.plots.axes import axes_came_first, given_or_new
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -16,49 +18,14 @@ _LEAVES = 60
 _BETWEEN = "0.6"
 
 
-def plot_merges(ax: Axes, clustering: Any) -> list[int]:
-    """Draw the tree of merges; branches of one cluster have one colour.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
-    clustering : MixtureClustering
-        A fitted one, or what ``combine`` of a mixture gives.
-
-    Returns
-    -------
-    list of int
-        The components from left to right; of more than 60 components, where the first merges are
-        drawn as one leaf, the numbers of the leaves in the tree.
-
-    Notes
-    -----
-    The height of a merge is its misclassification probability, on a logarithmic scale: the higher
-    it is drawn, the rarer are rows of one part taken for those of the other. What is drawn at the
-    top is 1e-6 or less.
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> import matplotlib.pyplot as plt
-    >>> import numpy as np
-    >>> from mixfold import GaussianMixture
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(300, 1)) + np.repeat([[0], [3], [20]], 100, axis=0)
-    >>> clusters = GaussianMixture(3, random_state=0).fit(X).combine(2, X=X)
-    >>> figure, ax = plt.subplots()
-    >>> sorted(plot_merges(ax, clusters))
-    [0, 1, 2]
-    >>> plt.close(figure)
-    """
+def draw_merges(ax: Axes, clustering: Any) -> list[int]:
+    """Draw the tree on ``ax``; gives the components from left to right."""
     from scipy.cluster.hierarchy import dendrogram
 
     if not hasattr(clustering, "tree_"):
         raise ValueError(
-            f"{type(clustering).__name__} has no tree_: fit MixtureClustering, or call combine of "
-            "a fitted mixture."
+            f"{type(clustering).__name__} has no tree_: fit MixtureClustering, or give a fitted "
+            "mixture that has combine."
         )
     tree, of = clustering.tree_, np.asarray(clustering.cluster_of_component_)
     K = tree.n_components
@@ -83,6 +50,50 @@ def plot_merges(ax: Axes, clustering: Any) -> list[int]:
     n = clustering.n_clusters_
     ax.set_title(f"{n} cluster{'' if n == 1 else 's'} made of {K} components")
     return [int(leaf) for leaf in drawn["leaves"]]
+
+
+@axes_came_first(draw_merges)
+def plot_merges(clustering: Any, X: Any = None, *, ax: Axes | None = None) -> Axes:
+    """Draw components as a tree (dendrogram) of merges; branches of one cluster have one colour.
+
+    Parameters
+    ----------
+    clustering : MixtureClustering or mixture
+        A fitted one. The components of a mixture are first put together by ``combine``.
+    X : array-like, optional
+        The rows, with which ``combine`` of a mixture judges which components are apart.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw. Without it a figure is made with ``pyplot``; it is ``returned.figure``, to
+        save and to close.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Its ticks name the components; of more than 60, where the first merges are drawn as one
+        leaf, sizes of leaves in parentheses.
+
+    Notes
+    -----
+    The height of a merge is its misclassification probability, on a logarithmic scale: the higher
+    it is drawn, the rarer are rows of one part taken for those of the other. What is drawn at the
+    top is 1e-6 or less.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixfold import GaussianMixture
+    >>> from mixfold.plots import plot_merges
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 1)) + np.repeat([[0], [3], [7], [10]], 150, axis=0)
+    >>> ax = plot_merges(GaussianMixture(4, random_state=0).fit(X).combine(2, X=X))
+    >>> ax.get_title()
+    '2 clusters made of 4 components'
+    """
+    if not hasattr(clustering, "tree_") and hasattr(clustering, "combine"):
+        clustering = clustering.combine(X=X)
+    ax = given_or_new(ax)
+    draw_merges(ax, clustering)
+    return ax
 
 
 def _colors(tree: Any, of: Any) -> list[str]:

@@ -61,15 +61,12 @@ def plot_misclassified(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> import matplotlib.pyplot as plt
     >>> from sklearn.datasets import load_digits
+    >>> from mixfold.plots import plot_misclassified
     >>> X, y = load_digits(return_X_y=True)
     >>> ax = plot_misclassified(X[:4], y[:4], [0, 7, 2, 8], (8, 8))
     >>> [text.get_text() for text in ax.texts]
     ['1 → 7', '3 → 8']
-    >>> plt.close(ax.figure)
     """
     if n < 1:
         raise ValueError(f"n must be at least 1; got {n}.")

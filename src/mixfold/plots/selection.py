@@ -8,40 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mixfold.contracts import Array
+from mixfold.plots.axes import axes_came_first, given_or_new
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def plot_criterion(
+def draw_criterion(
     ax: Axes, values: Mapping[str, Mapping[int, float]], *, name: str = "BIC"
 ) -> tuple[str, int]:
-    """Draw one curve for each kind of model and ring the lowest point of all.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
-    values : mapping of str to mapping of int to float
-        For each label the criterion by number of components; lower is better.
-    name : str, default "BIC"
-        What the values are.
-
-    Returns
-    -------
-    tuple of (str, int)
-        Label and number of components of the lowest point.
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> import matplotlib.pyplot as plt
-    >>> figure, ax = plt.subplots()
-    >>> plot_criterion(ax, {"full": {1: 9.0, 2: 5.0, 3: 7.0}, "diag": {1: 9.5, 2: 8.0}})
-    ('full', 2)
-    >>> plt.close(figure)
-    """
+    """Draw the curves on ``ax``; gives label and size of the lowest point."""
     points = [(value, label, k) for label, curve in values.items() for k, value in curve.items()]
     if not points:
         raise ValueError("values is empty; give at least one criterion to draw.")
@@ -56,6 +32,39 @@ def plot_criterion(
     return label, size
 
 
+@axes_came_first(draw_criterion)
+def plot_criterion(
+    values: Mapping[str, Mapping[int, float]], *, name: str = "BIC", ax: Axes | None = None
+) -> Axes:
+    """Draw one curve for each kind of model and ring the lowest point of all.
+
+    Parameters
+    ----------
+    values : mapping of str to mapping of int to float
+        For each label the criterion by number of components; lower is better.
+    name : str, default "BIC"
+        What the values are.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw. Without it a figure is made with ``pyplot``; it is ``returned.figure``, to
+        save and to close.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A line for each label, in their order, and as the last one the ring.
+
+    Examples
+    --------
+    >>> from mixfold.plots import plot_criterion
+    >>> ax = plot_criterion({"full": {1: 9.0, 2: 5.0, 3: 7.0}, "diag": {1: 9.5, 2: 8.0}})
+    >>> ax.lines[-1].get_xydata().tolist()
+    [[2.0, 5.0]]
+    """
+    ax = given_or_new(ax)
+    draw_criterion(ax, values, name=name)
+    return ax
+
+
 # What each criterion of a search is called.
 _NAMES = {
     "bic": "BIC",
@@ -65,47 +74,13 @@ _NAMES = {
     "bound": "bound on the log evidence",
     "log-loss": "held-out log loss per row",
     "squared-error": "held-out squared error",
+    "gap": "gap statistic",
 }
 
 
-def plot_search(ax: Axes, search: Any, *, criterion: str | None = None) -> tuple[str, int]:
-    """Draw the table of a :class:`mixfold.MixtureSearch` and ring the best setting.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
-    search : MixtureSearch
-        A fitted one.
-    criterion : {'bic', 'aic', 'icl', 'held-out', 'bound', 'log-loss', 'squared-error'}, optional
-        What to draw; that of the search by default.
-
-    Returns
-    -------
-    tuple of (str, int)
-        Label and number of components of the setting that is ringed: the search's own choice, or
-        the best by another criterion.
-
-    Notes
-    -----
-    Bars are one standard error of held-out values. Crosses are fits in which a variance was held
-    at its floor; curves leave them out, as the search does.
-
-    Examples
-    --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> import matplotlib.pyplot as plt
-    >>> import numpy as np
-    >>> from mixfold import GaussianMixture, MixtureSearch
-    >>> X = np.random.default_rng(0).normal(size=(80, 1)) + 9 * (np.arange(80)[:, None] % 2)
-    >>> search = MixtureSearch(GaussianMixture(), n_components=[1, 2, 3], random_state=0).fit(X)
-    >>> figure, ax = plt.subplots()
-    >>> plot_search(ax, search)
-    ('GaussianMixture', 2)
-    >>> plt.close(figure)
-    """
-    from mixfold.estimators.search.results import CRITERIA, HELD_OUT
+def draw_search(ax: Axes, search: Any, *, criterion: str | None = None) -> tuple[str, int]:
+    """Draw the table of a search on ``ax``; gives label and size of what is ringed."""
+    from mixfold.estimators.search.results import CRITERIA, WITH_ERRORS
 
     wanted = search.criterion if criterion is None else criterion
     if wanted not in _NAMES:
@@ -122,7 +97,7 @@ def plot_search(ax: Axes, search: Any, *, criterion: str | None = None) -> tuple
     best = search.best_index_
     if wanted != search.criterion:
         best = int(np.argmin(np.where(kept, sign * values, np.inf)))
-    errors = table[f"{column}_se"] if wanted in HELD_OUT else np.full(len(values), np.nan)
+    errors = table[f"{column}_se"] if wanted in WITH_ERRORS else np.full(len(values), np.nan)
     labels = list(dict.fromkeys(table["label"]))
     colors = {}
     for label in labels:
@@ -135,6 +110,49 @@ def plot_search(ax: Axes, search: Any, *, criterion: str | None = None) -> tuple
     better = "higher" if sign < 0 else "lower"
     _finish(ax, f"{name} ({better} is better)", legend=len(labels) > 1 or not kept.all())
     return str(table["label"][best]), int(table["n_components"][best])
+
+
+@axes_came_first(draw_search)
+def plot_search(search: Any, *, criterion: str | None = None, ax: Axes | None = None) -> Axes:
+    """Draw the table of a :class:`mixfold.MixtureSearch` and ring the best setting.
+
+    Parameters
+    ----------
+    search : MixtureSearch
+        A fitted one.
+    criterion : {'bic', 'aic', 'icl', 'held-out', 'bound', 'log-loss', 'squared-error', 'gap'}, \
+optional
+        What to draw; that of the search by default.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw. Without it a figure is made with ``pyplot``; it is ``returned.figure``, to
+        save and to close.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A curve for each kind of model, and a ring around the search's own choice, or the best by
+        another criterion.
+
+    Notes
+    -----
+    Bars are one standard error of held-out values. Crosses are fits in which a variance was held
+    at its floor; curves leave them out, as the search does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixfold import GaussianMixture, MixtureSearch
+    >>> from mixfold.plots import plot_search
+    >>> rows = np.random.default_rng(0).normal(size=(200, 2)) + 6 * (np.arange(200)[:, None] % 2)
+    >>> settings = {"covariance_type": ["full", "diag"]}
+    >>> search = MixtureSearch(GaussianMixture(), settings, n_components=[1, 2, 3]).fit(rows)
+    >>> ax = plot_search(search)
+    >>> ax.get_ylabel()
+    'BIC (lower is better)'
+    """
+    ax = given_or_new(ax)
+    draw_search(ax, search, criterion=criterion)
+    return ax
 
 
 def _exclude_degenerate(search: Any, criterion: str, values: Array) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.estimators.topics.topic_model import topic_shares
+from mixfold.plots.axes import axes_was_a_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +19,7 @@ _PANEL, _LINE, _HEAD = 2.1, 0.19, 0.55  # width of a panel, height of a word and
 _MOST = 30  # panels, unless topics are named
 
 
+@axes_was_a_name
 def plot_topics(
     model: Any,
     *,
@@ -26,7 +28,7 @@ def plot_topics(
     vocabulary: Sequence[str] | None = None,
     columns: int | None = None,
     color: Any = "C0",
-    axes: Sequence[Axes] | None = None,
+    ax: Sequence[Axes] | None = None,
 ) -> list[Axes]:
     """Draw the most probable words of each topic as bars, one panel for each topic.
 
@@ -44,7 +46,7 @@ def plot_topics(
         Panels side by side; 5 by default.
     color : color, default "C0"
         Of the bars.
-    axes : sequence of matplotlib.axes.Axes, optional
+    ax : sequence of matplotlib.axes.Axes, optional
         One for each topic. Without it a figure is made with ``pyplot``; it is
         ``returned[0].figure``, to save and to close.
 
@@ -56,29 +58,27 @@ def plot_topics(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
-    >>> import matplotlib.pyplot as plt, numpy as np
+    >>> import numpy as np
     >>> from mixfold import LatentDirichletAllocation
+    >>> from mixfold.plots import plot_topics
     >>> X = np.array([[4, 4, 0, 0]] * 30 + [[0, 0, 4, 4]] * 10)
     >>> model = LatentDirichletAllocation(2, random_state=0).fit(X)
     >>> panels = plot_topics(model, n_words=2, vocabulary=["sea", "ship", "oven", "salt"])
-    >>> [sorted(label.get_text() for label in ax.get_yticklabels()) for ax in panels]
+    >>> [sorted(word.get_text() for word in panel.get_yticklabels()) for panel in panels]
     [['sea', 'ship'], ['oven', 'salt']]
-    >>> plt.close(panels[0].figure)
     """
     shares = topic_shares(model)
     chosen = choose_topics(model, topics)
     if n_words < 1:
         raise ValueError(f"n_words must be 1 or more; got {n_words}.")
     names = model.top_words(n_words, vocabulary)
-    panels = _panels(len(chosen), min(n_words, model.topics_.shape[1]), columns, axes)
+    panels = _panels(len(chosen), min(n_words, model.topics_.shape[1]), columns, ax)
     widest = max(float(model.topics_[k].max()) for k in chosen)
-    for ax, k in zip(panels, chosen, strict=True):
+    for panel, k in zip(panels, chosen, strict=True):
         chances = np.sort(model.topics_[k])[::-1][:n_words]
-        _bars(ax, [str(name) for name in names[k]], chances, widest, color)
+        _bars(panel, [str(name) for name in names[k]], chances, widest, color)
         share = "" if shares is None else f"  {shares[k]:.1%}"
-        ax.set_title(f"topic {k}{share}", fontsize=9, loc="left")
+        panel.set_title(f"topic {k}{share}", fontsize=9, loc="left")
     return panels
 
 
@@ -100,11 +100,11 @@ def choose_topics(model: Any, topics: Sequence[int] | None) -> list[int]:
     return [int(k) for k in topics]
 
 
-def _panels(n: int, n_words: int, columns: int | None, axes: Sequence[Axes] | None) -> list[Axes]:
-    if axes is not None:
-        given = list(np.ravel(np.asarray(axes, dtype=object)))
+def _panels(n: int, n_words: int, columns: int | None, ax: Sequence[Axes] | None) -> list[Axes]:
+    if ax is not None:
+        given = list(np.ravel(np.asarray(ax, dtype=object)))
         if len(given) != n:
-            raise ValueError(f"axes must be one for each of the {n} topics; got {len(given)}.")
+            raise ValueError(f"ax must be one for each of the {n} topics; got {len(given)}.")
         return given
     import matplotlib.pyplot as plt
 
@@ -114,8 +114,8 @@ def _panels(n: int, n_words: int, columns: int | None, axes: Sequence[Axes] | No
     down = -(-n // across)
     size = (_PANEL * across, (_HEAD + _LINE * n_words) * down)
     figure, made = plt.subplots(down, across, squeeze=False, figsize=size, layout="constrained")
-    for ax in made.flat[n:]:
-        figure.delaxes(ax)
+    for unused in made.flat[n:]:
+        figure.delaxes(unused)
     figure.supxlabel("probability of the word in the topic", fontsize=8, color="0.4")
     return list(made.flat[:n])
 

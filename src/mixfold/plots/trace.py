@@ -6,27 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mixfold.plots.axes import axes_came_first, given_or_new
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-def plot_objective(ax: Axes, model: Any, **line: Any) -> Any:
-    """Draw ``model.lower_bounds_``: the objective per row at each iteration.
+def draw_objective(ax: Axes, model: Any, **line: Any) -> Any:
+    """Draw the objective per row on ``ax``; gives the line."""
+    from matplotlib.ticker import MaxNLocator
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
-    model : estimator
-        A fitted one with ``lower_bounds_``, ``events_`` and ``converged_``.
-    **line
-        Passed to ``ax.plot``.
-
-    Returns
-    -------
-    matplotlib.lines.Line2D
-        Iterations at which something was repaired (``events_``) are marked on it.
-    """
     bounds = np.asarray(model.lower_bounds_, dtype=float)
     if bounds.size == 0:
         raise ValueError("The model has no trace: lower_bounds_ is empty. Fit it first.")
@@ -39,4 +28,41 @@ def plot_objective(ax: Axes, model: Any, **line: Any) -> Any:
         ax.legend(frameon=False)
     ax.set_xlabel("iteration" if model.converged_ else "iteration (not converged)")
     ax.set_ylabel("objective per row")
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     return drawn
+
+
+@axes_came_first(draw_objective)
+def plot_objective(model: Any, *, ax: Axes | None = None, **line: Any) -> Axes:
+    """Draw ``model.lower_bounds_``: the objective per row at each iteration.
+
+    Parameters
+    ----------
+    model : estimator
+        A fitted one with ``lower_bounds_``, ``events_`` and ``converged_``.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw. Without it a figure is made with ``pyplot``; it is ``returned.figure``, to
+        save and to close.
+    **line
+        Passed to ``ax.plot``.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Its first line is the objective. Iterations at which something was repaired (``events_``)
+        are marked on it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from mixfold import GaussianMixture
+    >>> from mixfold.plots import plot_objective
+    >>> rows = np.random.default_rng(0).normal(size=(300, 2)) + np.repeat([[0], [3], [5]], 100, 0)
+    >>> model = GaussianMixture(3, init_params="random", random_state=0).fit(rows)
+    >>> ax = plot_objective(model)
+    >>> len(ax.lines[0].get_xdata()) == len(model.lower_bounds_)
+    True
+    """
+    ax = given_or_new(ax)
+    draw_objective(ax, model, **line)
+    return ax

@@ -179,12 +179,18 @@ def axis_word(model: Any) -> tuple[str, str]:
     """What a coordinate of rows is called, and several of them."""
     if hasattr(model, "loadings_"):
         return "factor", "factors"
+    if hasattr(model, "mixing_"):
+        return "source", "sources"
     if hasattr(model, "eigenvalues_") or hasattr(model, "correlations_"):
         return "axis", "axes"
     if hasattr(model, "latent_points_"):
         return "latent variable", "latent variables"
     if hasattr(model, "transforms_"):
         return "score", "scores"
+    if hasattr(model, "mixing_") or hasattr(model, "density_"):
+        return "source", "sources"
+    if hasattr(model, "topics_"):
+        return "topic", "topics"
     return ("code", "codes") if hasattr(model, "components_") else ("unit", "units")
 
 

@@ -8,12 +8,16 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from mixfold.contracts import Array
 from mixfold.estimators.mixtures.category_shares import category_shares
 from mixfold.report.capabilities import Groups, groups_of
-from mixfold.report.formatting import short
+from mixfold.report.formatting import number, short
 from mixfold.report.images import ImageShape
 from mixfold.report.rows.summary import RowSummary
+from mixfold.schema import Schema
+from mixfold.schema.dates import from_days
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,28 @@ class Subject:
         if names is None:
             return [f"x{j}" for j in range(self.model.n_features_in_)]
         return [str(name) for name in names]
+
+    @cached_property
+    def schema(self) -> Schema | None:
+        """What the columns of the table are, if the model read them through a schema."""
+        return getattr(self.model, "schema_", None)
+
+    def level(self, column: int, code: float) -> str:
+        """What a code of a column stands for: its category, or else the code itself."""
+        levels = () if self.schema is None else self.schema.used[column].levels
+        place = round(float(code))
+        return str(levels[place]) if 0 <= place < len(levels) else number(code)
+
+    def entry(self, column: int, value: float) -> str:
+        """A number that the model sees of a column, as it stands in the table."""
+        if self.schema is None or not np.isfinite(value):
+            return number(value)
+        kind = self.schema.used[column]
+        if column in self.codes or kind.has_levels:
+            return self.level(column, value)
+        if kind.kind == "date":
+            return from_days(float(value), True).date().isoformat()
+        return number(np.exp(value)) if kind.scale == "log" else number(value)
 
     @property
     def has_topics(self) -> bool:

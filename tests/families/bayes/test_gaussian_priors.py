@@ -390,8 +390,33 @@ def test_default_prior_is_that_of_the_data(kind: type[Any], trial_of: Callable[.
 
 @pytest.mark.parametrize(("kind", "degrees"), [(BayesFull, 2.0), (BayesDiagonal, 0.0)])
 def test_too_few_degrees(kind: type[Any], degrees: float, trial_of: Callable[..., Any]) -> None:
-    with pytest.raises(ValueError, match=r"degrees of freedom of the prior must exceed [02], got"):
+    with pytest.raises(ValueError, match=r"'degrees' of the prior must be a finite number above"):
         trial_of(kind, degrees=degrees).prior()
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "message"),
+    [
+        (BayesFull, {"precision": 0}, "'precision' of the prior must be a finite number above 0;"),
+        (BayesFull, {"precision": [1.0, 1.0, 1.0]}, "got .1.0, 1.0, 1.0.*Leave it out"),
+        (BayesFull, {"scatter": -np.eye(3)}, "'scatter' of the prior must be a symmetric, pos"),
+        (BayesFull, {"scatter": np.ones(3)}, r"of shape \(3, 3\)"),
+        (BayesFull, {"scatter": np.triu(np.ones((3, 3)))}, "must be a symmetric"),
+        (BayesFull, {"scatter": "wide"}, "must be a number or an array of numbers, got 'wide'"),
+        (BayesFull, {"degrees": np.inf}, "above 2; got inf"),
+        (BayesDiagonal, {"precision": [1.0, -1.0, 1.0]}, "or one for each of the 3 columns"),
+        (BayesDiagonal, {"scatter": [1.0, 2.0]}, "or one for each of the 3 columns"),
+        (BayesDiagonal, {"scatter": np.eye(3)}, "or one for each of the 3 columns"),
+        (BayesSpherical, {"scatter": [1.0, 2.0, 3.0]}, "a finite number above 0; got"),
+        (BayesFull, {"mean": [0.0, 0.0]}, "mean must be one finite number for each of the 3"),
+        (BayesFull, {"mean": [0.0, 0.0, np.nan]}, "mean must be one finite number"),
+    ],
+)
+def test_a_prior_that_is_no_prior(
+    kind: type[Any], settings: Any, message: str, trial_of: Callable[..., Any]
+) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        trial_of(kind, **settings).prior()
 
 
 def test_components_in_another_order(trial: Any) -> None:

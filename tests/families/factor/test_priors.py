@@ -13,6 +13,8 @@ from scipy.stats import gamma, multivariate_normal, norm
 
 from mixfold.families.factor import DiagonalNoise, FactorFamily, IsotropicNoise, TiedLoadings
 from mixfold.families.factor.priors import LEAST, LoadingsPrior, NoisePrior, turn_to_axes
+from mixfold.families.factor.regression import Regression
+from mixfold.families.factor.steps import shrunk_loadings
 from mixfold.models.mixtures.mixture import Mixture
 from mixfold.testing import Case, laws
 from mixfold.testing.tables import clustered_table
@@ -183,3 +185,14 @@ def test_factors_are_turned_to_axes() -> None:
 def test_common_loadings_have_no_prior() -> None:
     with pytest.raises(ValueError, match="loadings of their own"):
         FactorFamily(loadings=TiedLoadings(), loadings_prior=LoadingsPrior(1.0))
+
+
+def test_loadings_of_factors_that_are_gone_and_of_no_rows_stay_floats() -> None:
+    """A relevance of 1e250 and a component without rows, whose product is beyond floats."""
+    d, D = 2, 3
+    fit = Regression(
+        count=np.full((1, D), 1e-200), x=np.zeros((1, D)), z=np.zeros((1, 1, d)),
+        xx=np.ones((1, D)), xz=np.ones((1, D, d)), zz=np.eye(d)[None, None],
+    )  # fmt: skip
+    found = shrunk_loadings(fit, np.ones((1, D)), np.array([[1e250, 1.0]]))
+    assert np.isfinite(found).all() and np.abs(found).max() < 1e-50

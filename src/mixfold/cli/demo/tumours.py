@@ -114,10 +114,10 @@ def _draw(search: Any, X: Array, table: Any, labels: Array, path: Path) -> None:
     left, right = figure.subplots(1, 2, width_ratios=(1.5, 1))
     model = search.best_estimator_
     _scatter(left, model.impute(table), np.isnan(X), labels)
-    plot_ellipses(left, model, _SHOWN, colors=_COLORS)
+    plot_ellipses(model, columns=_SHOWN, colors=_COLORS, ax=left)
     left.set_title("Groups found (ellipses: 2 standard deviations)", fontsize=11)
-    _, size = plot_search(right, search)
-    kind = model.covariance_type
+    plot_search(search, ax=right)
+    kind, size = model.covariance_type, len(model.weights_)
     right.set_title(f"BIC chooses {size} groups, {kind} covariances", fontsize=11)
     for ax in (left, right):
         ax.spines[["top", "right"]].set_visible(False)

@@ -99,7 +99,7 @@ def _draw(model: Any, X: Array, known: Array, path: Path) -> None:
 
     figure = Figure(figsize=(6.6, 4.8), layout="constrained")
     ax = figure.subplots()
-    plot_discriminant(ax, model, X, known)
+    plot_discriminant(model, X, known, ax=ax)
     labelled = np.flatnonzero(known != None)  # noqa: E711
     at = model.transform(X[labelled])
     ax.scatter(at[:, 0], at[:, 1], s=70, facecolors="none", edgecolors="0.1", linewidths=1.4)

@@ -155,6 +155,8 @@ class FactorAnalysis(FactorModel):
     array([0.3, 0.3, 0.2, 0.2, 0.3, 0.3])
     >>> FactorAnalysis("ard").fit(X).n_components_
     2
+    >>> from mixfold.plots import plot_loadings
+    >>> ax = plot_loadings(analysis)
     """
 
     _methods: ClassVar[tuple[str, ...]] = ("posterior", "least-squares", "weighted")
@@ -226,6 +228,8 @@ class FactorAnalysis(FactorModel):
         self._check_parameters()
         source = self._open(X, reset=True, weight=sample_weight, min_rows=2)
         self.__dict__.pop("_moments", None)  # of a stream
+        if self._learns_size:
+            self._look_at_evidence(self._look_at_sample(source))
         moments = self._find_moments(source)
         if moments is None:
             result = self._fit_rows(source)

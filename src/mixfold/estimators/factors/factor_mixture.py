@@ -23,10 +23,15 @@ from mixfold.estimators.factors.factor_priors import (
 )
 from mixfold.estimators.factors.mixed_latents import MixedLatents
 from mixfold.estimators.mixtures.mixture import MixtureEstimator
-from mixfold.estimators.mixtures.set_aside import set_aside_columns, tell_of_columns
+from mixfold.estimators.mixtures.set_aside import (
+    set_aside_columns,
+    tell_of_columns,
+    warn_about_kept_columns,
+)
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import warn
 from mixfold.estimators.shell.dtypes import in_dtype
+from mixfold.estimators.shell.effective_rows import warn_about_evidence
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     Survey,
@@ -57,6 +62,8 @@ from mixfold.models.mixtures.starts import FewerClusters
 _TIED = ("loadings", "noise")
 # of planes through random rows, where the number of factors is learned
 _FACTORS_OF_START = 3
+# rows for each factor that a component begins with, where the number of components is learned
+_ROWS_PER_FACTOR = 5.0
 # attributes of fits with priors
 _OF_POSTERIORS = ("counts", "active", "effective_components", "alpha", "stick_order")
 
@@ -191,6 +198,9 @@ class FactorMixture(MixedLatents, MixtureEstimator):
         survey = survey_rows(self, source, self.n_components)
         # priors bound the variances: all columns are kept
         set_aside_columns(self, survey, first_batch=first_batch or self._bayes)
+        if self._bayes and not first_batch:
+            warn_about_kept_columns(self, survey, "inference='vb'")
+            warn_about_evidence("inference='vb'", survey.pilot)
         self._holes = survey.has_missing
         if not (first_batch or self._noise(False).scales_columns):
             other = ", or use MixtureOfFactorAnalyzers, in which every column has noise of its own"
@@ -228,11 +238,13 @@ class FactorMixture(MixedLatents, MixtureEstimator):
         n_features, n_rows = survey.source.n_features, survey.pilot.total_rows
         self._check_sizes_with_priors(n_features)
         factors = limit_of_factors(self.n_factors, n_features, n_rows, self._holes)
+        labelled = survey.pilot.block.y is not None
         family = bayes_family(self, self._own_noise, factors, self._holes, expand=True)
+        if self.n_components > 1 and not labelled:
+            family = replace(family, rows_per_factor=_ROWS_PER_FACTOR)
         model = self._bayes_model(family)
         warm = self._warm_start_with_priors(model, survey)
         model = model.with_prior(survey.source, survey.executor, survey.pilot, RowKeys(survey.seed))
-        labelled = survey.pilot.block.y is not None
         movable = self.merge_split and not labelled
         plan = replace(
             plan,

@@ -12,16 +12,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block, Source
 from mixfold.engine.executors import resolve_executor
-from mixfold.engine.loop import Fit, Plan
+from mixfold.engine.loop import Fit, Plan, pilot_size
 from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.random import RowKeys, seed_from
 from mixfold.engine.schedules import Stepwise
 from mixfold.engine.sources import open_source
 from mixfold.estimators.factors.factor_priors import loadings_prior_of, noise_prior_of
 from mixfold.estimators.factors.learned_size import forget_posterior, learn_size, used_columns
+from mixfold.estimators.mixtures.set_aside import warn_about_kept_columns
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import latents
 from mixfold.estimators.shell.dtypes import in_dtype
+from mixfold.estimators.shell.effective_rows import warn_about_evidence
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     Survey,
@@ -195,6 +197,18 @@ class FactorModel(LatentEstimator):
         publish_convergence(self, result)
         warn_about_empty_rows(result)
         return result
+
+    def _look_at_sample(self, source: Source) -> Survey:
+        """The rows as far as a pilot tells them, for warnings before a fit."""
+        executor = self._executor(source)
+        return Survey(source, executor, 0, draw_pilot(source, executor, pilot_size(source, 1), 0))
+
+    def _look_at_evidence(self, survey: Survey) -> None:
+        """Warn of what misleads a number of factors that is learned."""
+        name = f"n_components={self.n_components!r}"
+        warn_about_evidence(name, survey.pilot)
+        if self._learns_size:
+            warn_about_kept_columns(self, survey, name)
 
     def _find_moments(self, source: Source) -> SecondMoments | None:
         """The moments of complete data, where they are less than the data; called by ``fit``."""

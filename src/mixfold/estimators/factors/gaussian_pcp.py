@@ -21,6 +21,7 @@ from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell import predictions
 from mixfold.estimators.shell.density import DensityEstimator
 from mixfold.estimators.shell.dtypes import in_dtype
+from mixfold.estimators.shell.effective_rows import warn_about_evidence
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     Survey,
@@ -218,6 +219,8 @@ class GaussianPCP(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     (3, 0.5)
     >>> pcp.transform(X).shape, pcp.predict_proba(X[:5]).shape
     ((300, 2), (5, 6))
+    >>> from mixfold.plots import plot_latents
+    >>> ax = plot_latents(pcp, X)
     """
 
     _constraints: ClassVar[rule.Constraints] = {
@@ -363,6 +366,8 @@ class GaussianPCP(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """Look at the rows, make the model with a plane to start from, run it, publish."""
         survey = survey_rows(self, source, self.n_clusters)
         self._check_sizes(survey.pilot.total_rows)
+        if self._bayes and not first_batch:
+            warn_about_evidence("inference='vb'", survey.pilot)
         if survey.has_missing:
             plane = self._find_plane_of_sample(survey.pilot, survey.seed)
         else:

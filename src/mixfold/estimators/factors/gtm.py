@@ -127,6 +127,9 @@ class GTM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEstimator):
     0.02
     >>> model.impute([[0.8, np.nan]]).round(1)
     array([[0.8, 0.6]])
+    >>> import matplotlib.pyplot as plt
+    >>> points = plt.scatter(*X.T, c=Z[:, 0], s=12)
+    >>> line = plt.plot(*model.inverse_transform(np.linspace(-1, 1, 100)[:, None]).T, color="k")
     """
 
     _constraints: ClassVar[rule.Constraints] = {

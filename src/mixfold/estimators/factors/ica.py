@@ -15,7 +15,7 @@ from mixfold.engine.acceleration import ACCELERATIONS
 from mixfold.engine.loop import Plan
 from mixfold.engine.random import seed_from
 from mixfold.estimators.shell import constraints as rule
-from mixfold.estimators.shell.base import MixfoldEstimator
+from mixfold.estimators.shell.base import MixfoldEstimator, warn
 from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     Survey,
@@ -26,6 +26,7 @@ from mixfold.estimators.shell.fitting import (
     warn_about_fit,
 )
 from mixfold.estimators.shell.predictions import match_dtype
+from mixfold.estimators.shell.units import warn_about_units
 from mixfold.math.source_densities import SOURCES
 from mixfold.models.factors.ica import IndependentSources, Plane, UnmixingParams, complete_rows
 from mixfold.models.factors.spectral import principal_axes
@@ -33,6 +34,10 @@ from mixfold.models.factors.spectral_sums import MissingEntries
 
 # axes of less variance, as a share of that of the first, are none; the least noise likewise
 _FLAT = 1e-12
+# with fewer rows tails are not told apart
+_FEWEST_ROWS = 50
+# sources that a warning names
+_NAMED = 5
 
 
 class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstimator):
@@ -125,6 +130,8 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstimator):
     True
     >>> ica.sample(5).shape, ica.score_samples(X).shape
     ((5, 2), (2000,))
+    >>> from mixfold.plots import plot_biplot
+    >>> ax = plot_biplot(ica, X)
     """
 
     _constraints: ClassVar[rule.Constraints] = {
@@ -200,7 +207,29 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstimator):
         self._publish_params()
         publish_convergence(self, result)
         warn_about_fit(result, self.max_iter)
+        self._warn_of_normal_sources(survey.pilot.block)
         return self
+
+    def _warn_of_normal_sources(self, block: Block) -> None:
+        """Warn of sources that a normal distribution describes as well: any rotation of them is as
+        likely. One of them is found all the same, as what is left by the others."""
+        S = _sources_of(self._params, block).astype(float)
+        if len(S) < _FEWEST_ROWS:
+            return
+        weight = block.weights() / block.weights().sum()
+        mean = weight @ S
+        spread = np.maximum(weight @ (S - mean) ** 2, np.finfo(float).tiny)
+        found = weight @ SOURCES[self.sources].log_density(S)
+        plain = np.flatnonzero(found <= -0.5 * np.log(2 * np.pi * np.e * spread))
+        if len(plain) > 1:
+            which = ", ".join(map(str, plain[:_NAMED])) + (", ..." if len(plain) > _NAMED else "")
+            warn(
+                f"sources {which} have no heavier tails than a normal distribution, so that a "
+                "rotation of them is as likely: they need not be the independent ones. Use PPCA "
+                "for the plane alone, or sklearn.decomposition.FastICA for sources with light "
+                "tails",
+                UserWarning,
+            )
 
     def _find_plane(self, source: Source, survey: Survey) -> Plane:
         """The principal axes of the rows, as many as sources are wanted."""
@@ -212,6 +241,8 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstimator):
                 f"n_components={wanted} sources of {n} rows of positive weight with {D} columns: "
                 f"there are at most {most}, as n_features and n_samples - 1 allow; lower it"
             )
+        if wanted < D:
+            warn_about_units(self, survey.pilot, "the plane of fewer sources than columns")
         rng = np.random.default_rng(survey.seed % 2**63)
         try:
             found = principal_axes(source, survey.executor, wanted, rng=rng)

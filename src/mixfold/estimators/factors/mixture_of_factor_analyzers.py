@@ -158,6 +158,8 @@ class MixtureOfFactorAnalyzers(FactorMixture):
     array([0.1, 0.3, 0.5])
     >>> mixture.weights_.round(2)
     array([0.5, 0.5])
+    >>> from mixfold.plots import plot_ellipses
+    >>> ax = plot_ellipses(mixture, X, columns=(0, 2))
 
     How many components, and how many factors has each? Groups of rows with one and with two:
 

@@ -158,6 +158,8 @@ class MixtureOfPPCA(FactorMixture):
     array([0.01, 0.01])
     >>> mixture.transform(X[:5]).shape
     (5, 1)
+    >>> from mixfold.plots import plot_ellipses
+    >>> ax = plot_ellipses(mixture, X, columns=(0, 2))
     """
 
     _unit_axes: ClassVar[bool] = True

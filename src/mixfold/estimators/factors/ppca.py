@@ -11,8 +11,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from mixfold.contracts import Array, Event, Source
-from mixfold.engine.loop import pilot_size
-from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.random import seed_from
 from mixfold.estimators.factors.factor_model import FactorModel
 from mixfold.estimators.factors.learned_size import forget_posterior
@@ -159,6 +157,8 @@ class PPCA(FactorModel):
 
     >>> one = ppca.inverse_transform([[1.0, -1.0]])
     >>> denoised = ppca.reconstruct(X)
+    >>> from mixfold.plots import plot_biplot
+    >>> ax = plot_biplot(ppca, X)
     """
 
     _unit_axes: ClassVar[bool] = True
@@ -299,10 +299,11 @@ class PPCA(FactorModel):
 
     def _look_at_units(self, source: Source) -> None:
         """Warn if the units of the columns decide how many axes there are."""
-        executor, seed = self._executor(source), seed_from(self.random_state)
-        pilot = draw_pilot(source, executor, pilot_size(source, 1), seed)
+        survey = self._look_at_sample(source)
         other = ", or use FactorAnalysis, in which every column has noise of its own"
-        warn_about_units(self, pilot, f"n_components={self.n_components!r}", other)
+        warn_about_units(self, survey.pilot, f"n_components={self.n_components!r}", other)
+        if isinstance(self.n_components, str):
+            self._look_at_evidence(survey)
 
     # ------------------------------------------------ the closed form
 

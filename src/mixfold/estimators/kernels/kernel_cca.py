@@ -120,6 +120,9 @@ default='linear'
     >>> zx, zy = model.transform(X, Y)
     >>> bool(np.isclose(np.corrcoef(zx[:, 0], zy[:, 0])[0, 1], model.correlations_[0]))
     True
+    >>> import matplotlib.pyplot as plt
+    >>> points = plt.scatter(zx[:, 0], zy[:, 0], s=10)
+    >>> names = plt.xlabel("score of X"), plt.ylabel("score of Y")
     """
 
     _constraints: ClassVar[rule.Constraints] = {

@@ -17,6 +17,8 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d
 
 from mixfold.contracts import Array, Block, Source
+from mixfold.engine.loop import pilot_size
+from mixfold.engine.pilot import draw_pilot
 from mixfold.engine.random import seed_from
 from mixfold.estimators.kernels.kernel_fits import (
     FittedAxes,
@@ -49,6 +51,7 @@ from mixfold.estimators.shell.kernel_features import (
 )
 from mixfold.estimators.shell.parameters import rules_of
 from mixfold.estimators.shell.predictions import match_dtype
+from mixfold.estimators.shell.units import warn_about_units
 from mixfold.models.kernels.axes import eigenvectors
 from mixfold.models.kernels.preimage import PreImages, pre_images
 from mixfold.models.kernels.projectors import DualProjector, PrimalProjector
@@ -231,6 +234,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
     >>> Z = model.fit_transform(X)
     >>> bool(Z[:300, 0].min() > Z[300:, 0].max())
     True
+    >>> from mixfold.plots import plot_latents
+    >>> ax = plot_latents(model, X, np.repeat(["inner ring", "outer ring"], 300))
 
     New rows, how unusual they are, and the same in batches:
 
@@ -370,6 +375,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         self._seed = seed_from(self.random_state)
         self._forget_batches()
         settings, self.selection_ = self._settings(), None
+        if self.kernel in ("rbf", "laplacian", "linear", "poly"):
+            executor = self._executor(source)
+            pilot = draw_pilot(source, executor, pilot_size(source, 1), 0)
+            warn_about_units(self, pilot, f"kernel={self.kernel!r}")
         with explain_missing_entries():
             if asks_to_learn(settings):
                 learned = learn_settings(settings, source)

@@ -84,6 +84,12 @@ def _distinct_rows(settings: Settings, source: Source) -> tuple[Array, Array]:
     size = _ROWS if source.n_features <= _MANY_COLUMNS else _FEWER_ROWS
     pilot = draw_pilot(source, settings.executor_of(source), size, settings.seed)
     if not pilot.block.complete and np.isnan(_values(pilot.block.X)).any():
+        if settings.expected:
+            raise ValueError(
+                "'learn' compares densities of complete rows, and X contains NaN. Give gamma and "
+                "n_components numbers with missing='expected', or learn them from the rows that "
+                "lack nothing"
+            )
         raise MissingEntries("some rows lack entries")
     X = pilot.block.X.toarray() if sparse.issparse(pilot.block.X) else pilot.block.X
     distinct, where = np.unique(np.asarray(X, np.float64), axis=0, return_inverse=True)

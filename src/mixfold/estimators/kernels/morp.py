@@ -255,6 +255,10 @@ default='linear'
     >>> model = MORP(1, beta=0.8).fit(X, y)
     >>> plain < 0.7 < 0.9 < model.score(X, y), model.transform(X).shape
     (True, (200, 1))
+    >>> import matplotlib.pyplot as plt
+    >>> for label in (0, 1):
+    ...     bars = plt.hist(model.transform(X)[y == label, 0], bins=20, alpha=0.6)
+    >>> name = plt.xlabel("score of rows of the two classes")
 
     A loss of classes, which has probabilities:
 

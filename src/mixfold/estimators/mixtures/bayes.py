@@ -66,6 +66,9 @@ class BayesEstimator(MixtureEstimator):
         if self._model(survey.source.n_features).has_prior:
             self._total = None  # the objective is not the log-likelihood
         self.__dict__.pop("evidence_bound_", None)
+        self.__dict__.pop("effective_components_trace_", None)
+        if fit.sizes:
+            self.effective_components_trace_ = list(fit.sizes[1:])
         self._kept_kind = self._kind()
 
     @abstractmethod
@@ -97,6 +100,7 @@ class BayesEstimator(MixtureEstimator):
         # by default all rows so far count alike, and each once
         begin = Accumulated() if self.total_weight is None else Stepwise()
         schedule = begin if first else self._schedule
+        self.__dict__.pop("effective_components_trace_", None)
         learned = learn_one_batch(self, model, source, schedule, self.total_weight)
         if learned is not None:
             self._publish_batch(learned)

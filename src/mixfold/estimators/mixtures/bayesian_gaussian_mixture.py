@@ -17,6 +17,7 @@ from mixfold.estimators.mixtures.general_mixture import Mixture
 from mixfold.estimators.mixtures.mixture import CANDIDATES
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.dtypes import in_dtype
+from mixfold.estimators.shell.effective_rows import warn_about_evidence
 from mixfold.estimators.shell.fitting import (
     publish_convergence,
     reorder_components,
@@ -130,6 +131,8 @@ class BayesianGaussianMixture(BayesEstimator):
     active_ : ndarray of bool of shape (n_components,)
         Components with more than half a row; ``effective_components_`` counts them.
     effective_components_ : int
+    effective_components_trace_ : list of int
+        Their number at each of ``lower_bounds_``; not of streams.
     converged_, stop_reason_, n_iter_, n_passes_, lower_bound_, lower_bounds_, events_
         As in :class:`GaussianMixture`; the objective is the bound of the log evidence.
     evidence_bound_ : float
@@ -171,6 +174,8 @@ class BayesianGaussianMixture(BayesEstimator):
     >>> mixture = BayesianGaussianMixture(6, max_iter=500, tol=1e-6, random_state=0).fit(X)
     >>> mixture.effective_components_
     2
+    >>> from mixfold.plots import plot_ellipses
+    >>> ax = plot_ellipses(mixture, X)
     """
 
     _constraints: ClassVar[rule.Constraints] = {
@@ -190,7 +195,8 @@ class BayesianGaussianMixture(BayesEstimator):
     _shape_names: ClassVar[str] = "n_components or covariance_type"
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_", "lower_bound_",
-        "lower_bounds_", "events_", "evidence_bound_", "_dtype", "_stream", "_schedule",
+        "lower_bounds_", "effective_components_trace_", "events_", "evidence_bound_", "_dtype",
+        "_stream", "_schedule",
         "_labelled",
     )  # fmt: skip
 
@@ -286,6 +292,7 @@ class BayesianGaussianMixture(BayesEstimator):
         survey = survey_rows(self, source, self.n_components)
         if not first_batch:
             warn_if_spherical(self, survey.pilot)
+            warn_about_evidence("variational inference", survey.pilot)
         self._labelled = survey.pilot.block.y is not None
         model = self._model(source.n_features)
         frame, total = total_moments(

@@ -26,10 +26,11 @@ from mixfold.engine.chain import (
 from mixfold.engine.checkpoints import Checkpoint, going_on
 from mixfold.engine.progress import Progress
 from mixfold.engine.random import RowKeys
+from mixfold.engine.stacked import mean_record
 from mixfold.engine.state import Task
 from mixfold.estimators.mixtures.collapsed_runs import run_collapsed_chain
 from mixfold.math.partitions import canonical, point_partition
-from mixfold.models.mixtures.bayes_mixture import BayesMixture, BayesParams
+from mixfold.models.mixtures.bayes_mixture import TRACES, BayesMixture, BayesParams
 from mixfold.models.mixtures.inference import INFERENCES
 
 # labels of draws may take this much memory
@@ -186,7 +187,21 @@ def _read_saved(checkpoint: Checkpoint | None, task: Task) -> Sampled | None:
     saved: Sampled | None = checkpoint.read()
     checkpoint.check(saved, task.pilot)
     checkpoint.pack = _pack
-    return saved
+    return None if saved is None else _with_all_traces(saved)
+
+
+def _with_all_traces(saved: Sampled) -> Sampled:
+    """Chains of earlier versions have fewer traces: what is not known of them is NaN."""
+    chains = tuple(replace(chain, traces=_widen(chain.traces)) for chain in saved.chains)
+    under_way = saved.under_way
+    if under_way is not None:
+        under_way = replace(under_way, traces=tuple(map(_widen, under_way.traces)))
+    return replace(saved, chains=chains, under_way=under_way)
+
+
+def _widen(traces: Array) -> Array:
+    lacking = len(TRACES) - traces.shape[-1]
+    return np.pad(traces, ((0, 0), (0, lacking)), constant_values=np.nan) if lacking else traces
 
 
 def find_agreed_partition(draws: Array, seed: int) -> Array:
@@ -206,11 +221,15 @@ def keep_known_numbers(labels: Array, executor: Executor, source: Source) -> Arr
     return names[labels]
 
 
-def posterior_given_labels(task: Task, labels: Array) -> BayesParams:
-    """The posterior when the component of each row is known."""
+def posterior_given_labels(task: Task, labels: Array, chains: list[Chain]) -> BayesParams:
+    """The posterior when the component of each row is known, under the mean of the priors that
+    were drawn, if they were."""
     n_clusters = int(labels.max()) + 1
     assert isinstance(task.model, BayesMixture) and task.pilot is not None
     model = replace(task.model, n_components=n_clusters, learn_prior=False)
+    if task.model.learn_prior:
+        drawn = [params.prior for chain in chains for params in chain.params]
+        model = replace(model, prior=mean_record(drawn))
     start = model.initialise(task.pilot, np.random.default_rng(0))
     reading = replace(model, inference=_POINT).prepare(start)
     given = partial(_expect_given, model, reading, labels)

@@ -61,15 +61,17 @@ class Combining:
         """Merge the components into clusters; nothing is fitted anew.
 
         Components whose rows are most often taken for each other's are merged first (directly
-        estimated misclassification probabilities; Hennig, 2010).
+        estimated misclassification probabilities; Hennig, 2010), and last those that the rows prove
+        to be apart.
 
         Parameters
         ----------
         n_clusters : int, optional
             Merge until so many clusters are left, at most as many as components have rows.
         threshold : float, optional
-            Merge while the misclassification probability of some pair is above it. With neither,
-            clusters are merged unless the rows of X prove a dip of the density between them.
+            Merge while the misclassification probability of some pair is above it, whatever the
+            rows prove. With neither, clusters are merged unless the rows of X prove a dip of the
+            density between them.
         X : as in ``predict``, optional
             Rows by which the components are compared, usually those of the fit; of more than 50,000
             a random sample. None: 20,000 rows drawn from the mixture, so that the model alone is
@@ -205,11 +207,14 @@ def combine_components(
     model: Any, rows: RowShares, n_clusters: Any, threshold: Any, alpha: float, seed: int
 ) -> Combined:
     """The tree of a mixture's components and where it is cut."""
-    if n_clusters in (None, "auto") and threshold is None:
-        return _combine_without_dips(model, rows, alpha, seed)
-    tree = merge_components(rows.shares, rows.weight)
     if threshold is not None:
+        tree = merge_components(rows.shares, rows.weight)
         return Combined(tree, min(tree.count_above(float(threshold)), tree.n_used), [])
+    found = _prove_clusters(model, rows, alpha, seed)
+    if n_clusters in (None, "auto"):
+        return _combine_without_dips(model, rows, found)
+    # the same tree, cut elsewhere
+    tree = merge_components(rows.shares, rows.weight, found.labels)
     if n_clusters > tree.n_used:
         empty = tree.n_components - tree.n_used
         without = f", of which {empty} have no share of any row" if empty else ""
@@ -220,13 +225,15 @@ def combine_components(
     return Combined(tree, int(n_clusters), [])
 
 
-def _combine_without_dips(model: Any, rows: RowShares, alpha: float, seed: int) -> Combined:
+def _prove_clusters(model: Any, rows: RowShares, alpha: float, seed: int) -> ProvenClusters:
+    """Which components the rows prove to be apart."""
     overlap = component_overlaps(rows.shares, rows.weight)
     if _in_space(model):
-        land = _landscape(model, rows, seed)
-        found = prove_by_density(land, overlap, alpha)
-    else:
-        found = prove_by_odds(rows.shares, rows.weight, overlap, alpha)
+        return prove_by_density(_landscape(model, rows, seed), overlap, alpha)
+    return prove_by_odds(rows.shares, rows.weight, overlap, alpha)
+
+
+def _combine_without_dips(model: Any, rows: RowShares, found: ProvenClusters) -> Combined:
     one = None if found.proven else _one_group(model, rows)
     notes = _describe_doubts(found.doubts) + _describe_undecided(found.undecided)
     if one is not None:

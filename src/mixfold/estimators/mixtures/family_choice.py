@@ -15,6 +15,7 @@ from mixfold.families.exponential.support import column_name
 from mixfold.families.product import Part, PlainProduct, product
 from mixfold.families.product.build import PARTS
 from mixfold.families.product.records import ProductParams
+from mixfold.schema import Schema
 
 FAMILIES: dict[str, type[Any]] = dict(PARTS)
 # how each inference reads the components of a mixture
@@ -104,6 +105,8 @@ def describe_parts(family: ComponentFamily, params: Any) -> dict[str, dict[str, 
 def storable_parameters(plain: dict[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters for a file; an error if it could not say which family was chosen."""
     family = given.get("family")
+    if isinstance(family, Schema):  # which is stored beside them
+        plain["family"] = "auto"
     if isinstance(family, Mapping) and "family" not in plain:  # a range of columns, an index
         listed = {name: _as_list(which) for name, which in family.items()}
         plain["family"] = {

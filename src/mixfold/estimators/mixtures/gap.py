@@ -136,9 +136,60 @@ def _compare(sizes: Array, observed: Array, drawn: Array) -> GapStatistic:
     expected = drawn.mean(axis=0)
     error = drawn.std(axis=0) * np.sqrt(1 + 1 / len(drawn))
     gap = expected - observed
-    enough = np.append(gap[:-1] >= gap[1:] - error[1:], True)
-    best = int(sizes[np.flatnonzero(enough)[0]])
+    best = int(sizes[first_enough(gap, error)])
     return GapStatistic(best, sizes, gap, error, observed, expected)
+
+
+def first_enough(gap: Array, error: Array) -> int:
+    """The first number of clusters whose gap is not more than an error below the next one."""
+    return int(np.flatnonzero(np.append(gap[:-1] >= gap[1:] - error[1:], True))[0])
+
+
+class References:
+    """Tables without clusters beside one, and dispersions in them, for a search.
+
+    Parameters
+    ----------
+    X : array-like (n, D)
+        NaN entries are missing.
+    weight : array (n,)
+    attribute_weights : 'variance', array (D,) or None
+        As in :func:`gap_statistic`.
+    n_references : int
+    seed : int
+    """
+
+    def __init__(
+        self, X: Any, weight: Array, attribute_weights: Any, n_references: int, seed: int
+    ) -> None:
+        table = check_array(
+            X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2
+        )
+        self._used = weight > 0
+        self._table, self._weight = table[self._used], weight[self._used]
+        self._root = np.sqrt(_column_weights(attribute_weights, table, weight))
+        self._like = X if hasattr(X, "iloc") else None
+        draw = _Uniform(self._table, self._weight, "box")
+        self.tables = [draw(seed, number) for number in range(n_references)]
+
+    def named(self, rows: Array) -> Any:
+        """Rows with the names of the columns of the table, where it has them."""
+        like = self._like
+        return rows if like is None else type(like)(rows, columns=like.columns)
+
+    def log_dispersion_of_rows(self, labels: Any) -> float:
+        """Of the table itself, of which all rows have labels."""
+        own = np.asarray(labels)[self._used]
+        return self._log(dispersion(self._table * self._root, own, self._weight))
+
+    def log_dispersion(self, estimator: Any, rows: Array) -> float:
+        """Of a reference table, in which the estimator finds clusters."""
+        labels = clone(estimator).fit(self.named(rows)).predict(self.named(rows))
+        return self._log(dispersion(rows * self._root, np.asarray(labels)))
+
+    @staticmethod
+    def _log(value: float) -> float:
+        return float(np.log(value)) if value > 0 else float("nan")
 
 
 def _log_dispersions(

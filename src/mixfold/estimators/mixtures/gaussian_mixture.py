@@ -148,6 +148,8 @@ class GaussianMixture(MixtureEstimator):
     array([0.5, 0.5])
     >>> mixture.impute([[8, np.nan]]).round(0)
     array([[8., 8.]])
+    >>> from mixfold.plots import plot_ellipses
+    >>> ax = plot_ellipses(mixture, X)
     """
 
     _constraints: ClassVar[rule.Constraints] = {

@@ -51,6 +51,7 @@ from mixfold.estimators.mixtures.set_aside import (
 from mixfold.estimators.mixtures.weights import LEGAL, mixing_of, name_weights
 from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.base import warn
+from mixfold.estimators.shell.effective_rows import warn_about_evidence
 from mixfold.estimators.shell.fitting import (
     Survey,
     acceleration_named,
@@ -63,6 +64,7 @@ from mixfold.estimators.shell.fitting import (
     warn_about_empty_rows,
     warn_about_fit,
 )
+from mixfold.estimators.shell.input_rows import column_positions
 from mixfold.estimators.shell.units import warn_if_spherical
 from mixfold.families.component import ComponentFamily
 from mixfold.math.chains import summary
@@ -74,6 +76,7 @@ from mixfold.models.mixtures.mixture import Mixture as MixtureModel
 from mixfold.models.mixtures.mixture import MixtureReading
 from mixfold.models.mixtures.remaining_columns import MixtureOfRemainingColumns
 from mixfold.models.mixtures.starts import STARTS
+from mixfold.schema import Schema
 
 # splits and mergers that a sweep of the collapsed sampler proposes
 PROPOSALS = 1
@@ -81,7 +84,9 @@ PROPOSALS = 1
 _AVERAGED = 50
 # what only chains leave, and what they do not
 _OF_CHAINS = ("labels_", "n_clusters_", "traces_", "diagnostics_", "_draws", "_label_draws")
-_NOT_OF_CHAINS = ("evidence_bound_", "n_passes_", "_schedule", "_climb")
+_NOT_OF_CHAINS = (
+    "evidence_bound_", "effective_components_trace_", "n_passes_", "_schedule", "_climb"
+)  # fmt: skip
 # attributes that some mixtures have and others have not; families publish more
 _NOT_OF_ALL = (
     "parameters_", "counts_", "active_", "effective_components_", "alpha_", "stick_order_",
@@ -102,7 +107,8 @@ class GeneralMixture(BayesEstimator):
     _shape_names: ClassVar[str] = "n_components, family or inference"
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_", "lower_bound_",
-        "lower_bounds_", "events_", "evidence_bound_", "_dtype", "_stream", "_schedule",
+        "lower_bounds_", "effective_components_trace_", "events_", "evidence_bound_", "_dtype",
+        "_stream", "_schedule",
         "_labelled", "_maxima", "_occurring", "_only", "_dependent", "labels_", "n_clusters_",
         "traces_", "_draws", "_label_draws",
     )  # fmt: skip
@@ -182,6 +188,8 @@ class GeneralMixture(BayesEstimator):
         model = self._model(source.n_features)
         if not first_batch:
             warn_if_spherical(self, survey.pilot)
+            if model.has_prior:
+                warn_about_evidence(f"inference={self.inference!r}", survey.pilot)
         self._check_entries(model.row_family, survey.executor, source)
         names = getattr(self, "feature_names_in_", None)
         chosen = make_family(self._family_setting(), self._options(), names, source.n_features)
@@ -260,7 +268,7 @@ class GeneralMixture(BayesEstimator):
         if self._labelled:
             self.labels_ = keep_known_numbers(self.labels_, survey.executor, source)
         self._draws = thin_draws([p for chain in chains for p in chain.params], _AVERAGED)
-        self._params = posterior_given_labels(task, self.labels_)
+        self._params = posterior_given_labels(task, self.labels_, chains)
         self._kept_kind = self._kind()
         self._dtype, self._stream = source.dtype.name, (survey.seed, 0)
         self._publish_chains(chains)
@@ -497,13 +505,17 @@ class Mixture(GeneralMixture):
 
     Parameters
     ----------
-    family : str, dict or family object, default='full'
+    family : str, dict, Schema or family object, default='full'
         Gaussian with covariances 'full', 'tied', 'diag', 'spherical', 'tied-diag',
-        'tied-spherical' or 'known'; 'bernoulli', 'binomial', 'poisson', 'negative-binomial',
-        'exponential', 'gamma', 'multinomial' (a row of counts), 'categorical' (codes 0, 1, ...). A
+        'tied-spherical', 'known' or, around a known mean, 'known-mean'; 'bernoulli', 'binomial',
+        'poisson', 'negative-binomial', 'exponential', 'gamma', 'gamma-shape' (the shape learned),
+        'beta' (shares), 'dirichlet' (rows of shares that add to one), 'wishart' (rows that are
+        covariance matrices), 'multinomial' (a row of counts), 'categorical' (codes 0, 1, ...). A
         dict gives each family its columns, by name or position: {'full': ['height', 'weight'],
         'poisson': ['visits'], 'bernoulli': ['smokes'], 'categorical': ['region']}; they are
-        independent within a component. An object of a family has its settings with it.
+        independent within a component. An object of a family has its settings with it. 'auto' looks
+        at the columns of a table or file, whatever they hold (:class:`Schema`), and gives each the
+        family of its kind; a Schema says what they are.
     n_components : int, default=1
         Number of components K; with a prior of the weights an upper bound, of which as many are
         used as the data ask for. Where inference='collapsed' has no bound it is the start.
@@ -525,8 +537,10 @@ class Mixture(GeneralMixture):
         of the family, which follows the scale of the data. A dict has settings of the family, such
         as {'precision': 0.1, 'degrees': 5}; for a dict of families one dict for each by its name.
     learn_prior : bool, default=False
-        Let the prior of the components follow them (type-II maximum likelihood), once they have
-        been fitted under the prior that is given; the bound is never below that fit's.
+        Let the prior of the components follow them. 'vb': type-II maximum likelihood, once they
+        have been fitted under the prior that is given; the bound is never below that fit's.
+        'gibbs' and 'collapsed' draw its settings with all else, about the given ones (log-normal,
+        within a factor of 7.4 with 95 %; matrices: Wishart); ``prior_`` is then their mean.
     family_options : dict, default=None
         Settings of the family itself, such as {'trials': 10} for 'binomial', {'shape': 2.0} for
         'gamma', {'dispersion': 0.5} for 'negative-binomial' (learned if left out) or
@@ -596,13 +610,18 @@ class Mixture(GeneralMixture):
     converged_, stop_reason_, n_iter_, n_passes_, lower_bound_, lower_bounds_, events_
         As in :class:`GaussianMixture`; the objective is the log-likelihood, or the bound of the
         log evidence.
+    schema_ : Schema
+        With family='auto' or a schema: what the columns are. ``impute`` and ``sample`` then give
+        tables with the words, dates and types that came in, and densities are in units of the
+        table.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Notes
     -----
     With a prior there are also ``counts_`` (rows of each component), ``active_`` (more than half a
-    row), ``effective_components_``, ``alpha_``, ``prior_`` (that of the components, given or
+    row), ``effective_components_`` (and, by 'vb' and MAP, ``effective_components_trace_``: their
+    number at each of ``lower_bounds_``), ``alpha_``, ``prior_`` (that of the components, given or
     learned, as a dict that the parameter ``prior`` takes) and, for 'vb', ``evidence_bound_``;
     ``lower_bound_`` is the log posterior for 'em' and the mean log joint of the draws for samplers.
     'stick-breaking' adds ``stick_order_``: the component at each stick, the first one first. The
@@ -631,6 +650,8 @@ class Mixture(GeneralMixture):
     >>> mixture.rates_[:2].round(0)
     array([[ 3.,  3.],
            [15., 15.]])
+    >>> from mixfold.plots import plot_pairs
+    >>> panels = plot_pairs(mixture, counts)
     """
 
     def __init__(
@@ -696,12 +717,141 @@ class Mixture(GeneralMixture):
         self.time_budget = time_budget
         self.checkpoint = checkpoint
 
+    # ------------------------------------------------ tables read through a schema
+
+    _stored: ClassVar[tuple[str, ...]] = (*GeneralMixture._stored, "_schema")
+    # the schema of the rows, as the text of its file, if family is 'auto' or a schema
+    _schema: str
+
+    @property
+    def schema_(self) -> Schema:
+        """What the columns of the table are, if ``family`` is 'auto' or a schema."""
+        if "_schema" not in vars(self):
+            raise AttributeError("schema_: only a fitted mixture with family='auto' has it")
+        return Schema.from_text(self._schema)
+
+    @property
+    def _reads_words(self) -> bool:
+        return isinstance(self.family, Schema) or (
+            isinstance(self.family, str) and self.family == "auto"
+        )
+
+    def _open(
+        self, X: Any, *, reset: bool, weight: Any = None, y: Any = None, min_rows: int = 1
+    ) -> Source:
+        if reset:
+            self.__dict__.pop("_schema", None)
+        if self._reads_words:
+            if reset:
+                self._schema = _schema_for(self.family, X).to_text()
+            if not isinstance(X, Source):
+                keep = [name for name in (weight, y) if isinstance(name, str)]
+                X = self.schema_.encode_table(X, keep)
+        return super()._open(X, reset=reset, weight=weight, y=y, min_rows=min_rows)
+
+    def _of_numbers(self) -> Self:
+        other = super()._of_numbers()
+        if "_schema" in vars(self):
+            other.family = self._family_setting()
+            del other._schema
+        return other
+
+    def condition(self, columns: Sequence[Any] | Any, values: Any) -> Self:
+        if "_schema" not in vars(self):
+            return super().condition(columns, values)
+        names = self.feature_names_in_[column_positions(self, columns)]
+        given = [values] if isinstance(values, str) or np.ndim(values) == 0 else values
+        coded = self.schema_.encode_values(dict(zip(names, given, strict=True)))
+        return self._of_numbers().condition(columns, coded)
+
+    condition.__doc__ = GeneralMixture.condition.__doc__
+
+    def _fit_rows(self, source: Source, first_batch: bool = False) -> Fit:
+        result = super()._fit_rows(source, first_batch)
+        if "_schema" in vars(self) and self._total is not None and self.inference == "em":
+            schema = self.schema_
+            shifts = [(b.weight, schema.log_jacobian(b.X)) for b in source.blocks()]
+            shift = sum(float(s.sum() if w is None else w @ s) for w, s in shifts)
+            objective, weight, entropy = self._total
+            self._total = (objective + shift, weight, entropy)
+            self.lower_bound_ += shift / weight
+            self.lower_bounds_ = [value + shift / weight for value in self.lower_bounds_]
+        return result
+
+    def score_samples(self, X: Any) -> Array:
+        """Log density of the observed entries of each row, in the units of the table."""
+        found = super().score_samples(X)
+        return found + self._log_jacobian(X) if "_schema" in vars(self) else found
+
+    def _totals(self, X: Any, sample_weight: Any = None) -> tuple[float, float, float]:
+        total, weight, entropy = super()._totals(X, sample_weight)
+        if X is not None and "_schema" in vars(self):
+            total += self._sum_log_jacobian(X, sample_weight)
+        return total, weight, entropy
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Mean log density per row (per unit of weight), in the units of the table."""
+        found = super().score(X, y, sample_weight)
+        if X is None or "_schema" not in vars(self):
+            return found
+        weight = super()._totals(X, sample_weight)[1]
+        return found + self._sum_log_jacobian(X, sample_weight) / weight
+
+    def _sum_log_jacobian(self, X: Any, sample_weight: Any) -> float:
+        shift = self._log_jacobian(X)
+        w = X[sample_weight] if isinstance(sample_weight, str) else sample_weight
+        return float(shift.sum() if w is None else np.asarray(w, float) @ shift)
+
+    def _log_jacobian(self, X: Any) -> Array:
+        """Of the logarithms that models see of some columns, for each row."""
+        schema = self.schema_
+        if isinstance(X, Source):  # of numbers already
+            return np.concatenate([schema.log_jacobian(block.X) for block in X.blocks()])
+        return schema.log_jacobian(schema.encode(X))
+
+    def impute(self, X: Any, method: str = "mean", random_state: Any = None) -> Any:
+        found = super().impute(X, method, random_state)
+        if "_schema" not in vars(self) or isinstance(X, Source):
+            return found
+        return self.schema_.decode_rows(found, X)
+
+    impute.__doc__ = GeneralMixture.impute.__doc__
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[Any, Array]:
+        found, labels = super().sample(n_samples, random_state)
+        return (self.schema_.decode_rows(found) if "_schema" in vars(self) else found), labels
+
+    sample.__doc__ = GeneralMixture.sample.__doc__
+
     def _family_setting(self) -> Any:
-        return self.family
+        return self.schema_.families() if "_schema" in vars(self) else self.family
 
     def _with_family(self, chosen: Any) -> Self:
         found: Self = self.set_params(family=chosen)
         return found
+
+
+def _schema_for(family: Any, X: Any) -> Schema:
+    """The schema that is given, or that of the table."""
+    if isinstance(family, Schema):
+        return _check_used(family)
+    if isinstance(X, Source):
+        raise ValueError(
+            "family='auto' looks at the columns of a table or file, and X is a source of numbers; "
+            "give the table itself, or family=Schema.infer(table)"
+        )
+    return _check_used(Schema.infer(X))
+
+
+def _check_used(schema: Schema) -> Schema:
+    if not schema.used:
+        first = schema.columns[0] if schema.columns else None
+        why = "" if first is None else f": {first.name!r} is {first.describe()}, {first.reason}"
+        raise ValueError(
+            f"the table has no column that a model can see{why}. Say what a column is by "
+            "Schema.infer(table).set(name, kind=...), and give that as family"
+        )
+    return schema
 
 
 # ---------------------------------------------------- which settings go together
@@ -723,10 +873,11 @@ def _check_settings_together(mixture: Any) -> None:
             f"schedule; got {mixture.batch_size!r}. Leave it out, or use inference='vb' or "
             "prior='default'"
         )
-    if mixture.learn_prior and mixture.inference != "vb":
+    if mixture.learn_prior and mixture.inference == "em":
         raise ValueError(
-            "learn_prior maximises the bound of variational Bayes: it needs inference='vb', got "
-            f"inference={mixture.inference!r}. Leave it out, or use 'vb'"
+            "learn_prior maximises the bound of variational Bayes, or draws the prior with all "
+            "else: it needs inference='vb', 'gibbs' or 'collapsed', got inference='em'. Leave it "
+            "out, or use 'vb'"
         )
 
 

@@ -117,6 +117,8 @@ class KSubspaces(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin
            [0.7, 0.7]])
     >>> lines.predict([[2.0, 2.0], [2.0, -2.0]]).tolist() in ([0, 1], [1, 0])
     True
+    >>> import matplotlib.pyplot as plt
+    >>> rows = plt.scatter(*X.T, c=lines.labels_, cmap="coolwarm", s=12)
     """
 
     _constraints: ClassVar[rule.Constraints] = {

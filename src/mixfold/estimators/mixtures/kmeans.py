@@ -138,6 +138,9 @@ default='k-means++'
     >>> groups.cluster_centers_
     array([[ 1.,  3.],
            [10.,  2.]])
+    >>> import matplotlib.pyplot as plt
+    >>> rows = plt.scatter(*X.T, c=groups.labels_, cmap="coolwarm")
+    >>> centres = plt.scatter(*groups.cluster_centers_.T, marker="x", color="k")
     """
 
     _constraints: ClassVar[rule.Constraints] = {

@@ -137,6 +137,8 @@ class MixtureClassifier(ClassifierMixin, MetaEstimatorMixin, MixfoldEstimator):
     True
     >>> model.predict_proba(X[:2]).shape, model.sample(3, label=1)[0].shape
     ((2, 3), (3, 4))
+    >>> from mixfold.plots import plot_pairs
+    >>> panels = plot_pairs(model, X, model.predict(X))
     """
 
     _constraints: ClassVar[rule.Constraints] = {

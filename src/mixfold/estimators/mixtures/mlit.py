@@ -156,6 +156,9 @@ class MLiT(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
     np.True_
     >>> model.transform(X).shape, model.score_samples(X).shape
     ((200, 2), (200,))
+    >>> import matplotlib.pyplot as plt
+    >>> image = plt.imshow(np.abs(model.transforms_[0]), cmap="Blues")
+    >>> names = plt.xlabel("column"), plt.ylabel("row of the transformation")
     """
 
     _constraints: ClassVar[rule.Constraints] = {

@@ -200,6 +200,8 @@ class NestedMixture(Combining, SettingAside, DensityEstimator):
     True
     >>> model.flatten().n_components
     4
+    >>> from mixfold.plots import plot_ellipses
+    >>> ax = plot_ellipses(model.flatten(), X)
     """
 
     # a fit is made of many: none of them can be gone on with alone

@@ -25,8 +25,8 @@ _DOC = """{title}
     prior : {{None, 'default'}} or dict, default=None
         Prior of the components: {settings}.
     learn_prior : bool, default=False
-        Let the prior of the components follow them (type-II maximum likelihood), once they have
-        been fitted under the prior that is given; the bound is never below that fit's.
+        Let the prior of the components follow them ('vb'), or draw it with them ('gibbs' and
+        'collapsed'), as in :class:`Mixture`.
     family_options : dict, default=None
         {options}
     tol : float, default=1e-6
@@ -186,8 +186,11 @@ class BernoulliMixture(PresetMixture):
     >>> from mixfold import BernoulliMixture
     >>> rng = np.random.default_rng(0)
     >>> X = (rng.random((300, 5)) < np.repeat([[0.1], [0.9]], [200, 100], axis=0)).astype(float)
-    >>> BernoulliMixture(2, random_state=0).fit(X).weights_.round(1).max()
-    np.float64(0.7)""",
+    >>> mixture = BernoulliMixture(2, random_state=0).fit(X)
+    >>> mixture.weights_.round(1).max()
+    np.float64(0.7)
+    >>> from mixfold.plots import plot_profiles
+    >>> ax = plot_profiles(mixture, X)""",
     )
 
 
@@ -206,8 +209,11 @@ class PoissonMixture(PresetMixture):
         example=""">>> import numpy as np
     >>> from mixfold import PoissonMixture
     >>> X = np.random.default_rng(0).poisson(np.repeat([[2.0], [9.0]], 100, axis=0), (200, 3))
-    >>> PoissonMixture(8, inference="vb", random_state=0).fit(X).effective_components_
-    2""",
+    >>> mixture = PoissonMixture(8, inference="vb", random_state=0).fit(X)
+    >>> mixture.effective_components_
+    2
+    >>> from mixfold.plots import plot_pairs
+    >>> panels = plot_pairs(mixture, X)""",
     )
 
 
@@ -226,8 +232,11 @@ class MultinomialMixture(PresetMixture):
     >>> from mixfold import MultinomialMixture
     >>> rng = np.random.default_rng(0)
     >>> X = np.concatenate([rng.multinomial(50, p, 60) for p in ([0.7, 0.2, 0.1], [0.1, 0.2, 0.7])])
-    >>> np.sort(MultinomialMixture(2, random_state=0).fit(X).probabilities_[:, 0]).round(1)
-    array([0.1, 0.7])""",
+    >>> mixture = MultinomialMixture(2, random_state=0).fit(X)
+    >>> np.sort(mixture.probabilities_[:, 0]).round(1)
+    array([0.1, 0.7])
+    >>> from mixfold.plots import plot_profiles
+    >>> ax = plot_profiles(mixture, X)""",
     )
 
 
@@ -248,6 +257,11 @@ class CategoricalMixture(PresetMixture):
     >>> from mixfold import CategoricalMixture
     >>> X = np.random.default_rng(0).integers(0, 2, (200, 4))
     >>> X[:80] += 1
-    >>> [p.shape for p in CategoricalMixture(2, random_state=0).fit(X).probabilities_]
-    [(2, 3), (2, 3), (2, 3), (2, 3)]""",
+    >>> mixture = CategoricalMixture(2, random_state=0).fit(X)
+    >>> [p.shape for p in mixture.probabilities_]
+    [(2, 3), (2, 3), (2, 3), (2, 3)]
+    >>> import matplotlib.pyplot as plt
+    >>> for k, shares in enumerate(mixture.probabilities_[0]):  # of codes of the first column
+    ...     bars = plt.bar(np.arange(3) + 0.4 * k, shares, 0.4, label=f"component {k}")
+    >>> legend = plt.legend()""",
     )

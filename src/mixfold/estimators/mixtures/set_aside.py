@@ -16,6 +16,7 @@ import numpy as np
 
 from mixfold.contracts import Array, Block, Event
 from mixfold.engine.loop import Fit
+from mixfold.estimators.shell.base import DegenerateWarning, warn
 from mixfold.estimators.shell.fitting import Survey
 from mixfold.families.component import ComponentFamily, dense_rows
 from mixfold.families.gaussian import GaussianFamily
@@ -88,13 +89,21 @@ def describe_set_aside(columns: DependentColumns, names: Any) -> list[str]:
     ]
 
 
-def describe_kept(columns: DependentColumns, names: Any) -> list[str]:
-    """The same, for a model that keeps such columns."""
+def describe_kept(columns: DependentColumns, names: Any, what: str) -> list[str]:
+    """The same, for a model that keeps such columns, in which ``what`` chooses a size."""
     return [
-        f"The table has {kind.lower()} columns ({words}, in all rows): with them a search finds "
-        "too many groups; leave them out"
+        f"The table has {kind.lower()} columns ({words}, in all rows): with them {what} may find "
+        "too many groups or factors; leave them out"
         for kind, words in _list_columns(columns, names)
     ]
+
+
+def warn_about_kept_columns(estimator: Any, survey: Survey, what: str) -> None:
+    """Warn of constant and redundant columns, for a fit that keeps them and chooses a size."""
+    columns = find_dependent_columns(survey)
+    if columns is not None:
+        for words in describe_kept(columns, getattr(estimator, "feature_names_in_", None), what):
+            warn(words, DegenerateWarning)
 
 
 def _list_columns(columns: DependentColumns, names: Any) -> list[tuple[str, str]]:

@@ -80,13 +80,14 @@ def weight_intervals(
     block = without_empty_rows(block)
     likelihood = Likelihood(model, params, block, RowKeys(0))
     n_parameters = len(likelihood.point)
-    products = float(block.n_rows) * n_parameters
+    products, solving = float(block.n_rows) * n_parameters, float(n_parameters) ** 3
     try:
         if total_weight is None:
-            passes = (4 + 4 * len(used)) * n_parameters + 4 * len(used) * _PASSES_OF_LIMIT
-            if products * passes <= _MOST_PRODUCTS:
+            matrices = 4 + 4 * len(used)  # of second derivatives
+            passes = matrices * n_parameters + 4 * len(used) * _PASSES_OF_LIMIT
+            if max(products * passes, matrices * solving) <= _MOST_PRODUCTS:
                 return _by_profile(likelihood, used, size)
-        if products * 2 * n_parameters > _MOST_PRODUCTS:
+        if max(products * 2 * n_parameters, solving) > _MOST_PRODUCTS:
             return Intervals.none(size, f"of {n_parameters:,} parameters they would take too long")
         return _by_curvature(likelihood, used, size, total_weight)
     except NotIdentified as reason:

@@ -180,6 +180,8 @@ class DeepBeliefNetwork(
     True
     >>> model.generate(3, n=5, random_state=0).shape
     (5, 64)
+    >>> from mixfold.plots import plot_generated
+    >>> ax = plot_generated(model, (8, 8), n=8, random_state=0)
     """
 
     _streams_go_on: ClassVar[bool] = True

@@ -216,6 +216,8 @@ class DeepFactorNetwork(
     True
     >>> model.transform(X / 16).shape, model.generate(3, 5, random_state=0).shape
     ((1797, 15), (5, 64))
+    >>> from mixfold.plots import plot_generated
+    >>> ax = plot_generated(model, (8, 8), n=8, random_state=0)
     """
 
     _constraints: ClassVar[rule.Constraints] = {

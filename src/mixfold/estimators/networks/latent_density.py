@@ -58,9 +58,10 @@ class LatentDensity(
     ----------
     reducer : estimator, default=None
         What finds and decodes sources, by ``transform`` and ``inverse_transform``:
-        :class:`MatrixFactorization`, :class:`PPCA`, :class:`FactorAnalysis`,
-        :class:`DeepFactorNetwork`, or one of another package, such as scikit-learn's NMF. None is
-        :class:`PPCA` with all its axes. Rows may have missing entries if it takes them.
+        :class:`MatrixFactorization`, :class:`PPCA`, :class:`FactorAnalysis`, :class:`ICA`,
+        :class:`KernelPCA`, :class:`DeepFactorNetwork`, or one of another package, such as
+        scikit-learn's NMF. None is :class:`PPCA` with all its axes. Rows may have missing entries
+        if it takes them.
     density : estimator, default=None
         What is fitted to the sources: any estimator with ``fit``, ``score_samples`` and ``sample``.
         None is a :class:`GaussianMixture` of one component.
@@ -107,6 +108,8 @@ class LatentDensity(
     ((20, 64), True)
     >>> bool(model.score(X[y == 2]) > model.score(X[y == 1]))
     True
+    >>> from mixfold.plots import plot_images
+    >>> ax = plot_images(twos, (8, 8), columns=10)
     """
 
     _constraints: ClassVar[rule.Constraints] = {"bound": (rule.boolean(),)}

@@ -218,6 +218,8 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
     ((200, 2), (200, 8))
     >>> bool(model.score(X[150:], y[150:]) > 0.9)
     True
+    >>> from mixfold.plots import plot_latents
+    >>> ax = plot_latents(model, X, y)
 
     Counts, by the likelihood of a Poisson distribution; an entry that is missing is given back:
 

@@ -174,6 +174,8 @@ class RBM(
     >>> model = RBM(64, batch_size=20, max_epochs=40, random_state=0).fit(X / 16, y)
     >>> model.transform(X / 16).shape, bool(model.score(X / 16, y) > 0.9)
     ((1797, 64), True)
+    >>> from mixfold.plots import plot_codebook
+    >>> ax = plot_codebook(model, (8, 8), columns=16)
     """
 
     _streams_go_on: ClassVar[bool] = True

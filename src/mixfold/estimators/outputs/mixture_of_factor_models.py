@@ -47,6 +47,7 @@ from mixfold.families.factor import FactorFamily
 from mixfold.families.factor.noise import DiagonalNoise, IsotropicNoise, Noise
 from mixfold.math.low_rank import low_rank
 from mixfold.models.outputs import label_predictions
+from mixfold.models.outputs.curved_labels import CurvedLabels, CurvedModel
 from mixfold.models.outputs.gradient_ascent import GradientModel, without_stage
 from mixfold.models.outputs.label_predictions import READINGS
 from mixfold.models.outputs.label_starts import LABEL_STARTS, LabelStart
@@ -89,6 +90,14 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         'diagonal': factor analysis, whose result does not depend on the units.
     classifier : {'shared', 'per_component'}, default='shared'
         Whether all components have one classifier or each its own.
+    discriminant : {'straight', 'curved'}, default='straight'
+        The border of two classes among the factors. 'curved': the score of the class is
+        coef'phi(z) + intercept, for the factors z themselves and 64 waves of them, under a normal
+        prior of the weights about a Gaussian process. Then ``ridge`` matters: it is one over the
+        variance of the scores, and 0.1 to 1 gives smoother borders than the default.
+    curve_width : float, default=1.0
+        Over what length a curved border bends, in units of sqrt(n_factors) standard deviations of
+        the factors: small values follow the rows more closely.
     tradeoff : float, default=1.0
         How much the classes count: the objective is log p(x) + tradeoff log P(y | x). 1 is the
         likelihood; 0 leaves the classes out; 10 to 100 suit a classification that matters more
@@ -165,7 +174,11 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         Of the latents given a complete row.
     coef_ : ndarray of shape (1 or n_classes, n_factors)
         Weights of the classifier; with an axis of components before if each has its own.
+        A curved discriminant has n_factors + 64 weights, of the features phi.
     intercept_ : ndarray of shape (1 or n_classes,)
+    waves_, phases_ : ndarray of shape (n_factors + 64, n_factors) and (n_factors + 64,)
+        With a curved discriminant: of the features phi(z). The first n_factors are
+        waves_ z + phases_, the others sqrt(2 / 64) cos(waves_ z + phases_).
     converged_, stop_reason_, n_iter_, n_passes_, lower_bound_, lower_bounds_, events_
         As in :class:`GaussianMixture`; bounds are of the objective per row.
     n_features_in_, feature_names_in_
@@ -195,6 +208,8 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
     True
     >>> sorted(model.risks(X))
     ['classification', 'classification_latent', 'clustering', 'reduction']
+    >>> from mixfold.plots import plot_discriminant
+    >>> ax = plot_discriminant(model, X, y)
     """
 
     _constraints: ClassVar[rule.Constraints] = {
@@ -202,6 +217,8 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         "n_factors": (rule.integer(0),),
         "noise": (rule.one_of(_NOISES),),
         "classifier": (rule.one_of(["shared", "per_component"]),),
+        "discriminant": (rule.one_of(["straight", "curved"]),),
+        "curve_width": (rule.number(0, open_end=True),),
         "tradeoff": (rule.number(0),),
         "ridge": (rule.number(0),),
         "label_solver": (rule.one_of(["em", "gradient"]),),
@@ -218,6 +235,8 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         *,
         noise: str = "isotropic",
         classifier: str = "shared",
+        discriminant: str = "straight",
+        curve_width: float = 1.0,
         tradeoff: float = 1.0,
         ridge: float = 1e-2,
         loadings_prior: Any = None,
@@ -243,6 +262,8 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         self.n_factors = n_factors
         self.noise = noise
         self.classifier = classifier
+        self.discriminant = discriminant
+        self.curve_width = curve_width
         self.tradeoff = tradeoff
         self.ridge = ridge
         self.loadings_prior = loadings_prior
@@ -362,11 +383,26 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
                 f"label_solver='gradient' climbs by EM steps, which a tradeoff above 1 has none "
                 f"of; got tradeoff={self.tradeoff}. Set label_solver='em'"
             )
+        if self.discriminant == "curved":
+            self._check_curved()
         prior = self.loadings_prior is not None or self.noise_prior is not None
         if prior and self.label_solver == "gradient":
             raise ValueError(
                 "label_solver='gradient' is the published scheme, which has no priors; leave "
                 "loadings_prior and noise_prior out, or set label_solver='em'"
+            )
+
+    def _check_curved(self) -> None:
+        """Refuse settings that go with straight borders only."""
+        if self.n_factors < 1:
+            raise ValueError(
+                "discriminant='curved' bends over the factors, of which there must be one; got "
+                f"n_factors={self.n_factors}. Set n_factors=1 or more"
+            )
+        if self.label_solver == "gradient":
+            raise ValueError(
+                "label_solver='gradient' is the published scheme, whose discriminant is straight; "
+                "got discriminant='curved'. Set label_solver='em'"
             )
 
     def _check_sizes(self, n_rows: int) -> None:
@@ -406,18 +442,25 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
             loadings_prior=loadings_prior_of(self.loadings_prior, self.classifier == "shared"),
             noise_prior=noise_prior_of(self.noise_prior),
         )
-        labels = ProbitLabels(
+        parts = (self.n_components, family, self._labels(), self._start())
+        if self.tradeoff > 1:
+            return OverweightedLabelModel(*parts)
+        if self.label_solver == "gradient":
+            return GradientModel(*parts, expand=False, tol=self._tolerance)
+        if self.discriminant == "curved":
+            return CurvedModel(*parts, expand=self.loadings_prior is not None)
+        return LabelledModel(*parts)
+
+    def _labels(self) -> ProbitLabels:
+        settings = (
             max(len(self._target.classes), 2),
             float(self.tradeoff),
             float(self.ridge),
             self.classifier == "per_component",
         )
-        parts = (self.n_components, family, labels, self._start())
-        if self.tradeoff > 1:
-            return OverweightedLabelModel(*parts)
-        if self.label_solver == "gradient":
-            return GradientModel(*parts, expand=False, tol=self._tolerance)
-        return LabelledModel(*parts)
+        if self.discriminant == "straight":
+            return ProbitLabels(*settings)
+        return CurvedLabels(*settings, width=float(self.curve_width) * np.sqrt(self.n_factors))
 
     def _start(self) -> LabelStart:
         return LABEL_STARTS[self.init_params]
@@ -434,9 +477,10 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
     def _fits(self, model: Any) -> bool:
         components, outputs = self._params.components, self._params.outputs
         own = self.n_components if self.classifier == "per_component" else 1
+        labels = self._labels()
         return bool(
             components.loadings.shape == (self.n_components, self._n_columns, self.n_factors)
-            and outputs.weights.shape == (own, self._joint_model().labels.n_scores, self.n_factors)
+            and labels.has_shapes_of(outputs, own, int(self.n_factors))
         )
 
     def _publish_params(self) -> None:
@@ -457,6 +501,12 @@ class MixtureOfFactorModels(MixedLatents, SupervisedEstimator):
         coef, intercept = outputs.weights, outputs.biases
         self.coef_ = in_dtype(coef if own else coef[0], self._dtype)
         self.intercept_ = in_dtype(intercept if own else intercept[0], self._dtype)
+        self.__dict__.pop("waves_", None)
+        self.__dict__.pop("phases_", None)
+        if self.discriminant == "curved":
+            waves, phases = outputs.waves, outputs.phases
+            self.waves_ = in_dtype(waves if own else waves[0], self._dtype)
+            self.phases_ = in_dtype(phases if own else phases[0], self._dtype)
 
     # ------------------------------------------------ asking
 

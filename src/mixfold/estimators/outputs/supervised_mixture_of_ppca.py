@@ -150,6 +150,9 @@ default='auto'
     >>> model = SupervisedMixtureOfPPCA(2, 1, random_state=0).fit(X, y)
     >>> bool(model.score(X[1::2], y[1::2]) > 0.95)
     True
+    >>> import matplotlib.pyplot as plt
+    >>> points = plt.plot(t, y, ".", color="0.6")
+    >>> line = plt.plot(t, model.predict(X))
     """
 
     _output_floor: ClassVar[float] = 1e-4

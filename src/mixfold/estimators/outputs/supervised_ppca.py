@@ -276,6 +276,8 @@ default='auto'
     >>> model = SupervisedPPCA(2, random_state=0).fit(X, y)
     >>> model.predict(X[:4]).tolist(), model.predict_proba(X).shape, model.transform(X).shape
     ([1, 1, 0, 1], (300, 2), (300, 2))
+    >>> from mixfold.plots import plot_discriminant
+    >>> ax = plot_discriminant(model, X, y)
 
     Classes that no line parts, by a kernel:
 

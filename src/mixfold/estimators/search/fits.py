@@ -48,6 +48,7 @@ class Fitted:
     facts: Mapping[str, float] = field(default_factory=lambda: NOTHING)
     held_out: tuple[float, float] = (float("nan"), float("nan"))
     losses: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    gap: tuple[float, float] | None = None
 
     @property
     def degenerate(self) -> bool:

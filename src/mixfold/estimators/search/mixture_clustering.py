@@ -57,10 +57,11 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
     probabilities of the clusters, which are the sums of those of their components.
 
     The tree merges first the pair whose rows are most often taken for each other's (directly
-    estimated misclassification probability [1]_). ``n_clusters="auto"`` merges two clusters unless
-    the rows prove a dip of the density between them, by a test with the error rate ``alpha``; the
-    guide says how. Fits are those of :class:`MixtureSearch`; combining makes no further fit, and
-    ``combine`` of any fitted mixture gives this object without a search.
+    estimated misclassification probability [1]_), and last those between which the rows prove a dip
+    of the density, by a test with the error rate ``alpha``; the guide says how.
+    ``n_clusters="auto"`` cuts it there, a number where so many clusters are left. Fits are those of
+    :class:`MixtureSearch`; combining makes no further fit, and ``combine`` of any fitted mixture
+    gives this object without a search.
 
     Parameters
     ----------
@@ -71,8 +72,9 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
         probabilities of components. None is :class:`GaussianMixture`, with full covariances and,
         of more than three columns, also with those of ``covariance_type="diag"``, if BIC prefers
         them.
-    max_components : int, default=30
-        Largest number of components that is tried, from ``n_clusters`` (or 1) upwards.
+    max_components : int, default=100
+        Largest number of components that is tried, from ``n_clusters`` (or 1) upwards. The search
+        ends before it when more of them are no better; ``notes_`` says if it did not.
     threshold : float, default=None
         Merge clusters while the misclassification probability of some pair is above it, such as
         0.05; instead of the test of dips.
@@ -102,8 +104,8 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
         Sums of the weights of the components.
     tree_ : MergeTree
         The merges: ``left``, ``right``, ``level`` (misclassification probability), ``size``;
-        ``cut(n)`` gives other clusters, ``linkage()`` the form that scipy draws. With
-        ``n_clusters="auto"`` clusters that are proven to be apart are merged last.
+        ``cut(n)`` gives other clusters, ``linkage()`` the form that scipy draws. Clusters that the
+        rows prove to be apart are merged last, unless there is a ``threshold``.
     mixture_ : estimator
         The mixture.
     search_ : MixtureSearch
@@ -142,6 +144,8 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
     array([1, 0, 0])
     >>> clusters.mixture_.combine(1).n_clusters_
     1
+    >>> from mixfold.plots import plot_merges
+    >>> ax = plot_merges(clusters)
     """
 
     _constraints: ClassVar[rule.Constraints] = {
@@ -162,7 +166,7 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
         n_clusters: Any = "auto",
         estimator: Any = None,
         *,
-        max_components: int = 30,
+        max_components: int = 100,
         threshold: float | None = None,
         alpha: float = 0.05,
         min_probability: float = 0.8,
@@ -228,8 +232,18 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
         self._label_rows(X)
         for words in self.notes_:
             warn(words, UserWarning)
-        self.notes_ = [*search.notes_, *self.notes_]
+        self.notes_ = [*search.notes_, *self._describe_limit(), *self.notes_]
         return self
+
+    def _describe_limit(self) -> list[str]:
+        """A sentence if the search ended at its limit rather than at the best number."""
+        most = int(self.max_components)
+        if len(self.cluster_of_component_) < most or self.n_clusters == most:
+            return []
+        return [
+            f"the best number of components is the largest that was tried, {most}, so that more of "
+            "them may tell clusters apart that are one here: set max_components to more"
+        ]
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Fit, then give the cluster of each row."""

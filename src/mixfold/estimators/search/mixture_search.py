@@ -30,6 +30,7 @@ from mixfold.estimators.search.candidates import (
     sizes_of,
 )
 from mixfold.estimators.search.fits import Fitted, Worker, fit_all, hold_out
+from mixfold.estimators.search.gaps import check_gaps, measure_gaps
 from mixfold.estimators.search.growth import Growth, fit_until_worse
 from mixfold.estimators.search.notes import (
     describe_caveats,
@@ -38,7 +39,11 @@ from mixfold.estimators.search.notes import (
     describe_rows,
 )
 from mixfold.estimators.search.one_population import describe_one_population
-from mixfold.estimators.search.predictive import check_comparable, classes_of_rows
+from mixfold.estimators.search.predictive import (
+    check_comparable,
+    classes_of_rows,
+    learns_from_y,
+)
 from mixfold.estimators.search.results import CRITERIA, HELD_OUT
 from mixfold.estimators.search.rows import Rows, check_in_memory, count_rows, folds
 from mixfold.estimators.shell import constraints as rule
@@ -99,7 +104,7 @@ class MixtureSearch(Reported, MetaEstimatorMixin, DensityMixin, BaseEstimator):
         several estimators a parameter goes to all that have it, or to one as ``name__parameter``.
     n_components : int or sequence of int, default=None
         Numbers of components to try; None is 1 to 9.
-    criterion : {'bic', 'aic', 'icl', 'held-out', 'bound', 'log-loss', 'squared-error'}, \
+    criterion : {'bic', 'aic', 'icl', 'held-out', 'bound', 'log-loss', 'squared-error', 'gap'}, \
 default='bic'
         What decides. 'bic': likelihood less what parameters cost; 'aic': they cost less; 'icl':
         BIC that prefers components which are apart; 'held-out': log-density of rows that the fit
@@ -107,7 +112,10 @@ default='bic'
         Of supervised estimators 'bic' and 'aic' are those of rows with their outputs, and
         'held-out' is the log-density of both; 'log-loss': minus the log-probability of known
         outputs of rows that the fit has not seen; 'squared-error': of numbers and counts, in
-        the units in which the model has them.
+        the units in which the model has them. 'gap': how much less rows disperse within clusters
+        than those of tables without clusters do (see :func:`gap_statistic`): of each kind the
+        fewest components whose gap is not more than a standard error below the next one's, then
+        the largest gap. Rows in memory.
     cv : int, float, splitter or pairs of row numbers, default=None
         How rows are held out: number of folds, the share of one set (0 to 1), or as in
         scikit-learn. None: 5 folds if they decide, none otherwise. Classes in y are spread evenly
@@ -133,6 +141,11 @@ default='bic'
         Number of independent rows that the table is worth, for 'bic', 'aic' and 'icl'. None: as
         many as the weights add up to, since a weight says how often a row counts. Give it where
         weights only say how much rows count beside each other, or where rows are copies.
+    n_references : int, default=10
+        Tables without clusters that are drawn for criterion 'gap'; every setting is fitted to each.
+    attribute_weights : 'variance', array-like of shape (n_features,) or None, default=None
+        For criterion 'gap': weights of the columns in the squared distances of rows from the means
+        of their clusters, as in :func:`gap_statistic`. None: all 1.
     random_state : int, RandomState, Generator or None, default=None
         Seed; the same seed gives the same result for any number of threads or workers. It is the
         seed of the folds, of the tests, and of the estimators that have none of their own.
@@ -148,9 +161,9 @@ default='bic'
         One row per setting: 'estimator', 'label', 'n_components', 'param_...', 'log_likelihood',
         'n_parameters', 'bic', 'aic', 'icl', 'bound', 'held_out' (mean per row) and 'held_out_se',
         'log_loss' and 'squared_error' with '_se' (of supervised estimators, where rows were held
-        out), 'lrt' and 'p_value' (against the next smaller one), 'n_iter', 'converged',
-        'degenerate', 'events', 'start' ('own' or 'split'), 'seconds', 'error', 'params', and
-        'delta': how much worse than the best, NaN for what cannot win.
+        out), 'gap' and 'gap_se' (by that criterion), 'lrt' and 'p_value' (against the next smaller
+        one), 'n_iter', 'converged', 'degenerate', 'events', 'start' ('own' or 'split'), 'seconds',
+        'error', 'params', and 'delta': how much worse than the best, NaN for what cannot win.
     best_index_ : int
         Row of the best setting.
     best_params_ : dict
@@ -189,6 +202,8 @@ default='bic'
     {'n_components': 3, 'covariance_type': 'spherical'}
     >>> search.predict(X).shape
     (300,)
+    >>> from mixfold.plots import plot_search
+    >>> ax = plot_search(search)
     """
 
     _constraints: ClassVar[rule.Constraints] = {
@@ -200,6 +215,7 @@ default='bic'
         "allow_degenerate": (rule.boolean(),),
         "test": (rule.nothing(), rule.integer(1)),
         "n_effective": (rule.nothing(), rule.number(1, open_end=True)),
+        "n_references": (rule.integer(2),),
     }
 
     def __init__(
@@ -215,6 +231,8 @@ default='bic'
         allow_degenerate: bool = False,
         test: int | None = None,
         n_effective: float | None = None,
+        n_references: int = 10,
+        attribute_weights: Any = None,
         random_state: Any = None,
         verbose: int = 0,
         n_jobs: int | None = None,
@@ -229,6 +247,8 @@ default='bic'
         self.allow_degenerate = allow_degenerate
         self.test = test
         self.n_effective = n_effective
+        self.n_references = n_references
+        self.attribute_weights = attribute_weights
         self.random_state = random_state
         self.verbose = verbose
         self.n_jobs = n_jobs
@@ -261,18 +281,23 @@ default='bic'
         supervised = check_comparable(name_estimators(self.estimator), self.criterion)
         rows = Rows(count_rows(X), sample_weight, component_labels, y if supervised else None)
         self._check_test(found, component_labels, supervised)
+        if self.criterion == "gap":
+            check_gaps(rows, found, self.patience)
         divided = self._divide_rows(rows, worker.seed)
         with worker.quiet():
             fits = self._fit_settings(found, rows, worker)
             if divided:
                 fits = hold_out(fits, rows, divided, worker)
+            if self.criterion == "gap":
+                number = int(self.n_references)
+                fits = measure_gaps(fits, rows, worker, number, self.attribute_weights)
         self.results_ = results.build_table(fits, self.criterion, self.allow_degenerate)
         self._publish(fits)
         self.notes_ = describe_caveats(fits, self.best_index_, self.criterion)
         self.notes_ += describe_redundant_columns(self.best_estimator_, rows)
         self.notes_ += describe_compared_columns(self.best_estimator_, rows)
-        if self.n_effective is None and self.criterion in ("bic", "aic", "icl"):
-            self.notes_ += describe_rows(self.best_estimator_, rows)
+        if self.n_effective is None:
+            self.notes_ += describe_rows(self.best_estimator_, rows, self.criterion)
         if self.criterion != "bound" and not supervised:
             best = self.best_estimator_
             self.notes_ += describe_one_population(best, rows, self.n_effective)
@@ -449,7 +474,7 @@ default='bic'
     @available_if(_best_has("score_samples"))
     def score_samples(self, X: Any, y: Any = None) -> Array:
         """Log density of each row, of supervised models with its known outputs y."""
-        outputs = {} if y is None else {"y": y}
+        outputs = {} if y is None or not learns_from_y(self._best) else {"y": y}
         found: Array = self._best.score_samples(X, **outputs)
         return found
 

@@ -10,11 +10,16 @@ import numpy as np
 from mixfold.contracts import Array, Block, Source
 from mixfold.engine.loop import pilot_size
 from mixfold.engine.pilot import draw_pilot
-from mixfold.estimators.mixtures.bayesian_gaussian_mixture import BayesianGaussianMixture
-from mixfold.estimators.mixtures.general_mixture import Mixture
-from mixfold.estimators.mixtures.set_aside import EVENT, describe_kept, find_dependent_columns
-from mixfold.estimators.search.fits import UNSOUND, Fitted, is_degenerate
+from mixfold.estimators.mixtures.general_mixture import GeneralMixture
+from mixfold.estimators.mixtures.set_aside import (
+    EVENT,
+    describe_kept,
+    find_dependent_columns,
+    gaussian_columns,
+)
+from mixfold.estimators.search.fits import UNSOUND, Fitted
 from mixfold.estimators.search.rows import Rows
+from mixfold.estimators.shell.density import DensityEstimator
 from mixfold.estimators.shell.effective_rows import describe_copies, describe_weight, hash_rows
 from mixfold.estimators.shell.fitting import Survey
 from mixfold.estimators.shell.units import compared_by, describe_comparison
@@ -55,7 +60,7 @@ def _describe_refused(fits: list[Fitted], best: int, criterion: str) -> list[str
     ]
 
 
-def describe_rows(model: Any, rows: Rows) -> list[str]:
+def describe_rows(model: Any, rows: Rows, criterion: str) -> list[str]:
     """Sentences about weights that are no frequencies, and about rows that are copies."""
     if not hasattr(model, "_open"):
         return []
@@ -65,9 +70,11 @@ def describe_rows(model: Any, rows: Rows) -> list[str]:
         return []
     weight = sum(part[1] for part in parts)
     hashes = np.concatenate([part[0] for part in parts])
+    counts_rows = criterion in ("bic", "aic", "icl")
+    what = None if counts_rows else f"criterion={criterion!r}"
     found = (
-        describe_weight(weight, len(hashes)),
-        describe_copies(hashes, partial(_sample_rows, model, source)),
+        describe_weight(weight, len(hashes)) if counts_rows else None,
+        describe_copies(hashes, partial(_sample_rows, model, source), what),
     )
     return [words for words in found if words is not None]
 
@@ -95,15 +102,17 @@ def describe_compared_columns(model: Any, rows: Rows) -> list[str]:
 
 def describe_redundant_columns(model: Any, rows: Rows) -> list[str]:
     """Sentences about constant and redundant columns, for models that do not set them aside."""
-    if isinstance(model, Mixture):  # several kinds of columns in a table
-        events = getattr(model, "events_", ())
-        if any(event.kind == EVENT for event in events) or not is_degenerate(model):
-            return []
-    elif not isinstance(model, BayesianGaussianMixture):
+    events = getattr(model, "events_", ())
+    if not isinstance(model, DensityEstimator) or any(event.kind == EVENT for event in events):
         return []
+    some = None
+    if isinstance(model, GeneralMixture):  # several kinds of columns in a table
+        some = gaussian_columns(model._family(model.n_features_in_), model.n_features_in_)
+        if not some.size:
+            return []
     source = model._open(rows.X, reset=False, weight=rows.weight)
     executor = model._executor(source)
     pilot = draw_pilot(source, executor, pilot_size(source, 1), 0)
-    columns = find_dependent_columns(Survey(source, executor, 0, pilot))
+    columns = find_dependent_columns(Survey(source, executor, 0, pilot), some)
     names = getattr(model, "feature_names_in_", None)
-    return [] if columns is None else describe_kept(columns, names)
+    return [] if columns is None else describe_kept(columns, names, "a search")

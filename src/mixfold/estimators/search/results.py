@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array
+from mixfold.estimators.mixtures.gap import first_enough
 from mixfold.estimators.search.candidates import SIZE, find_varied, label_settings
 from mixfold.estimators.search.fits import NUMBERS, Fitted
 
@@ -20,9 +21,12 @@ CRITERIA = {
     "bound": ("bound", -1),
     "log-loss": ("log_loss", 1),
     "squared-error": ("squared_error", 1),
+    "gap": ("gap", -1),
 }
 # criteria of rows that a fit has not seen
 HELD_OUT = ("held-out", "log-loss", "squared-error")
+# criteria with a standard error beside them
+WITH_ERRORS = (*HELD_OUT, "gap")
 # criteria that a variance near zero deceives; rows that were not seen, and priors, do not let it
 _DECEIVED = ("bic", "aic", "icl")
 _SHOWN = 20
@@ -47,6 +51,7 @@ def build_table(fits: list[Fitted], criterion: str, allow_degenerate: bool = Fal
         "held_out": np.array([fit.held_out[0] for fit in fits]),
         "held_out_se": np.array([fit.held_out[1] for fit in fits]),
         **_collect_losses(fits),
+        **_collect_gaps(fits),
         "lrt": np.full(len(fits), np.nan),
         "p_value": np.full(len(fits), np.nan),
         "n_iter": np.array([int(getattr(fit.model, "n_iter_", 0)) for fit in fits]),
@@ -58,8 +63,29 @@ def build_table(fits: list[Fitted], criterion: str, allow_degenerate: bool = Fal
         "error": ["" if fit.error is None else _describe(fit.error) for fit in fits],
         "params": [s.params for s in found],
     }
-    table["delta"] = _compute_deltas(_compute_costs(table, criterion, allow_degenerate))
+    costs = _compute_costs(table, criterion, allow_degenerate)
+    if criterion == "gap":
+        costs = _first_of_each_kind(costs, table, np.array([fit.setting.group for fit in fits]))
+    table["delta"] = _compute_deltas(costs)
     return table
+
+
+def _collect_gaps(fits: list[Fitted]) -> Table:
+    """Columns of the gap statistic, if it was asked for."""
+    if all(fit.gap is None for fit in fits):
+        return {}
+    found = [(np.nan, np.nan) if fit.gap is None else fit.gap for fit in fits]
+    return {"gap": np.array([one for one, _ in found]), "gap_se": np.array([e for _, e in found])}
+
+
+def _first_of_each_kind(costs: Array, table: Table, group: Array) -> Array:
+    """Only the number that the rule of the gap statistic chooses can win, among those of a kind."""
+    kept = np.full(len(costs), np.inf)
+    for own in (np.flatnonzero((group == g) & np.isfinite(costs)) for g in np.unique(group)):
+        if own.size:
+            best = own[first_enough(table["gap"][own], table["gap_se"][own])]
+            kept[best] = costs[best]
+    return kept
 
 
 def _collect_losses(fits: list[Fitted]) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import os
 import sys
@@ -56,7 +57,25 @@ _OF_ALL = ("n_features_in_", "feature_names_in_", "_order")
 
 
 class DegenerateWarning(UserWarning):
-    """A component was floored, moved or dropped; ``events_`` tells which and when."""
+    """A component was floored, moved or dropped; ``events_`` tells which and when.
+
+    Examples
+    --------
+    Ten equal rows make a component without spread, whose variance is held at a floor:
+
+    >>> import warnings
+    >>> import numpy as np
+    >>> from mixfold import DegenerateWarning, GaussianMixture
+    >>> from mixfold.plots import plot_ellipses
+    >>> rows = np.random.default_rng(0).normal(size=(100, 2))
+    >>> X = np.vstack([rows, np.full((10, 2), 4.0)])
+    >>> with warnings.catch_warnings(record=True) as said:
+    ...     warnings.simplefilter("always")
+    ...     mixture = GaussianMixture(2, random_state=0).fit(X)
+    >>> said[0].category is DegenerateWarning
+    True
+    >>> ax = plot_ellipses(mixture, X)  # that component is a point
+    """
 
 
 class MixfoldEstimator(Reported, BaseEstimator):
@@ -187,6 +206,10 @@ class MixfoldEstimator(Reported, BaseEstimator):
 
     def _check_state(self) -> None:
         """Refuse a loaded state whose parts do not fit each other, and publish what follows."""
+
+    def _of_numbers(self) -> Self:
+        """A copy that answers in numbers, if this one answers in the words of a table."""
+        return copy.copy(self)
 
     def _check_answers(self) -> None:
         """Refuse a state that was loaded and does not answer for a few rows."""

@@ -12,12 +12,13 @@ from numbers import Real
 
 import numpy as np
 
-from mixfold.contracts import Array, Block
+from mixfold.contracts import Array, Block, Pilot
 from mixfold.estimators.shell.base import warn
 from mixfold.families.component import dense_rows
 
 Totals = tuple[float, float, float]
-# weights that add up to more than this many times the rows are told of
+# weights that add up to more than this many times the rows are told of; where evidence chooses a
+# size also those that add up to less than the rows over this
 _FAR_ABOVE = 10.0
 # a table with fewer different rows than this may well have each of them several times
 _FEW_ROWS = 20
@@ -70,7 +71,29 @@ def describe_weight(weight: float, n_rows: int) -> str | None:
     )
 
 
-def describe_copies(hashes: Array, rows: Callable[[], Array]) -> str | None:
+def warn_about_evidence(what: str, pilot: Pilot) -> None:
+    """Warn where evidence decides a size: of weights that are hardly frequencies, and of tables in
+    which every row is copied.
+
+    ``what`` is the setting that lets it. Copies are looked for in tables that fit into the pilot.
+    """
+    weight, n_rows = pilot.total_weight, pilot.total_rows
+    words = None
+    if not n_rows / _FAR_ABOVE <= weight <= _FAR_ABOVE * n_rows:
+        words = (
+            f"the weights of the {n_rows:,} rows add up to {weight:.6g}, and {what} takes the "
+            "table for so many rows: more weight favours more components, axes or factors. If the "
+            "weights only say how much rows count beside each other, divide them by their mean"
+        )
+    elif pilot.block.n_rows == n_rows:
+        words = describe_copies(hash_rows(pilot.block), None, what)
+    if words is not None:
+        warn(words, UserWarning)
+
+
+def describe_copies(
+    hashes: Array, rows: Callable[[], Array] | None, what: str | None = None
+) -> str | None:
     """A sentence about rows that are copies of others; None if there are few, or if equal rows
     are what such a table has.
 
@@ -81,32 +104,42 @@ def describe_copies(hashes: Array, rows: Callable[[], Array]) -> str | None:
     ----------
     hashes : ndarray of shape (n,)
         Those of ``hash_rows``.
-    rows : callable
-        Gives the rows (n, D) themselves, or a sample of them.
+    rows : callable or None
+        Gives the rows (n, D) themselves, or a sample of them. None: only tables in which every
+        row occurs several times are told of.
+    what : str, optional
+        The setting of a fit that chooses a size; None is a search, whose criteria know
+        ``n_effective``.
     """
     counts = np.unique(hashes, return_counts=True)[1]
     different = len(counts)
     if different < _FEW_ROWS:
         return None
     times = int(np.gcd.reduce(counts))
-    advice = (
-        "find more groups. If they are no independent rows, remove the copies, or set "
-        f"n_effective={len(hashes) // times if times > 1 else different} (--n-effective on the "
-        "command line)"
-    )
+    remove = "If they are no independent rows, remove the copies"
+    if what is None:
+        n_effective = len(hashes) // times if times > 1 else different
+        takes, advice = (
+            "criteria take",
+            f"find more groups. {remove}, or set n_effective={n_effective} (--n-effective on the "
+            "command line)",
+        )
+    else:
+        takes, advice = f"{what} takes", f"finds more components, axes or factors. {remove}"
     if times > 1:
         return (
-            f"Every row occurs {times} times, or a multiple of that: criteria take copies for "
+            f"Every row occurs {times} times, or a multiple of that: {takes} copies for "
             f"{times} times the evidence and {advice}"
         )
     repeated = int((counts > 1).sum())
     # twice as many rows repeated as not: a few answers that many rows share (all zero) do not count
-    if repeated < max(_FEW_ROWS, (different - repeated) / 2) or not _tells_apart(rows()):
+    many = repeated >= max(_FEW_ROWS, (different - repeated) / 2)
+    if rows is None or not many or not _tells_apart(rows()):
         return None
     share = counts[counts > 1].sum() / len(hashes)
     return (
         f"{share:.0%} of the rows are equal to another row in every column ({different:,} of "
-        f"{len(hashes):,} rows are different): criteria take copies for independent evidence and "
+        f"{len(hashes):,} rows are different): {takes} copies for independent evidence and "
         f"{advice}"
     )
 

@@ -40,7 +40,7 @@ def check_answers(estimator: Any) -> None:
     ValueError
         If there is a question that it answers for none of the rows, with what went wrong.
     """
-    tried = copy.copy(estimator)  # which counts what it has drawn, for example
+    tried = estimator._of_numbers()  # a copy, which counts what it has drawn, for example
     if getattr(tried, "executor", None) == "dask":
         tried.executor = "threads"
     if getattr(tried, "checkpoint", None) is not None:  # a path that the file has chosen

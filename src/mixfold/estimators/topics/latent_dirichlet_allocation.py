@@ -159,6 +159,8 @@ class LatentDirichletAllocation(TopicEstimator):
     [[0, 1, 2], [3, 4, 5]]
     >>> model.transform(X).shape, bool(model.perplexity(X) < 4)
     ((100, 2), True)
+    >>> from mixfold.plots import plot_topics
+    >>> panels = plot_topics(model, n_words=6)
     """
 
     _streams_go_on: ClassVar[bool] = True

@@ -174,6 +174,8 @@ class PCP(ClusterMixin, TopicEstimator):
     2
     >>> len(set(model.labels_[:50])), len(set(model.labels_))
     (1, 2)
+    >>> from mixfold.plots import plot_cluster_topics
+    >>> ax = plot_cluster_topics(model)
     """
 
     _streams_go_on: ClassVar[bool] = True
@@ -492,7 +494,8 @@ class PCP(ClusterMixin, TopicEstimator):
 def _report_pruned(params: PCPParams, iteration: int) -> tuple[Event, ...]:
     """How many clusters are left, in one event: they go one by one, and in two ways."""
     first, left = params.n_clusters, len(params.weights)
-    message = f"{first - left} of {first} clusters became empty or were merged; {left} are left"
+    stay = "is" if left == 1 else "are"
+    message = f"{first - left} of {first} clusters became empty or were merged; {left} {stay} left"
     return (Event("pruned", message, iteration),) if left < first else ()
 
 

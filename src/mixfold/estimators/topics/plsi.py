@@ -103,6 +103,8 @@ class PLSI(TopicEstimator):
     >>> model = PLSI(2, smoothing=0.01, random_state=0).fit(X)
     >>> model.transform(X).round(1).max(axis=1)
     array([1. , 1. , 1. , 1. , 0.6])
+    >>> from mixfold.plots import plot_topics
+    >>> panels = plot_topics(model, n_words=4)
     """
 
     _constraints: ClassVar[rule.Constraints] = {

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mixfold.contracts import Array
+from mixfold.families.bayes.prior_settings import check_mean, check_weight
 from mixfold.families.bayes.records import NormalPosterior, NormalPrior
 from mixfold.families.conjugate import ConjugateFamily
 from mixfold.families.gaussian import GaussianFamily, GaussianParams, Moments, share
@@ -37,7 +38,14 @@ class ConjugateGaussian(ConjugateFamily, GaussianFamily):
     degrees: Any = None
     scatter: Any = None
 
+    # whether columns may have settings of their own: those with precisions of their own
+    _per_column: ClassVar[bool] = False
+
     # ------------------------------------------------ what a shape of covariance says
+
+    @abstractmethod
+    def _check_scatter(self, n_features: int) -> Array:
+        """The setting ``scatter`` as an array; an error if it is none of a prior."""
 
     @abstractmethod
     def _least_degrees(self, n_features: int) -> float:
@@ -63,19 +71,17 @@ class ConjugateGaussian(ConjugateFamily, GaussianFamily):
     def prior(self, frame: Frame, total: Moments) -> NormalPrior:
         size = frame.origin.size
         deviation, _ = share(total)
-        mean = (total.origin + deviation)[0] if self.mean is None else frame.enter(self.mean)
-        usual = self._usual_degrees(size)
-        degrees = np.asarray(usual if self.degrees is None else self.degrees, dtype=float)
-        precision = np.asarray(self.precision, dtype=float)
-        if not (degrees > self._least_degrees(size)).all():
-            raise ValueError(
-                f"the degrees of freedom of the prior must exceed {self._least_degrees(size):g}, "
-                f"got {degrees.min():g}; leave them out to take {usual:g}"
-            )
+        mean = (total.origin + deviation)[0]
+        if self.mean is not None:
+            mean = frame.enter(check_mean(self.mean, size))
+        own, least = self._per_column, self._least_degrees(size)
+        usual = self._usual_degrees(size) if self.degrees is None else self.degrees
+        degrees = check_weight(usual, "degrees", size, own, least)
+        precision = check_weight(self.precision, "precision", size, own, 0.0)
         if self.scatter is None:
             scatter = degrees * precision * self._total_scatter(total)
         else:
-            scatter = self._enter_scatter(np.asarray(self.scatter, dtype=float), frame)
+            scatter = self._enter_scatter(self._check_scatter(size), frame)
         return NormalPrior(mean, precision, degrees, scatter)
 
     def describe_prior(self, prior: NormalPrior, frame: Frame) -> dict[str, Any]:

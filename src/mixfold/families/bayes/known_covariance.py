@@ -23,12 +23,14 @@ from mixfold.families.bayes.known_records import (
     solve_semidefinite,
 )
 from mixfold.families.bayes.known_rows import KnownRows
+from mixfold.families.bayes.prior_settings import check_mean
 from mixfold.families.component import ComponentFamily
 from mixfold.families.conjugate import ConjugateFamily
 from mixfold.families.dense import read_dense
 from mixfold.families.full import FullGaussian
 from mixfold.families.gaussian import GaussianParams
 from mixfold.math.frame import Frame
+from mixfold.math.prior_draws import MORE_DEGREES, draw_normal, draw_wishart
 from mixfold.math.symmetric import (
     LOG_2PI,
     cholesky,
@@ -89,7 +91,7 @@ class KnownCovariance(KnownRows, ConjugateFamily):
             shift, _ = solve_semidefinite(total.matrices(), total.linear)
             mean = (total.origin + shift)[0]
         else:
-            mean = frame.enter(_check_mean(self.mean, frame.origin.size))
+            mean = frame.enter(check_mean(self.mean, frame.origin.size))
         if self.mean_covariance is None:
             covariance = self.known_covariance(frame) / self.precision
         else:
@@ -184,6 +186,24 @@ class KnownCovariance(KnownRows, ConjugateFamily):
         root = inverse_factor(np.linalg.cholesky(covariance))
         return KnownPrior(mean, root @ root.T)
 
+    def draw_prior(
+        self,
+        params: GaussianParams,
+        prior: KnownPrior,
+        given: KnownPrior,
+        rng: np.random.Generator,
+    ) -> KnownPrior:
+        means, size = params.means, params.n_features
+        held = given.precision + len(means) * prior.precision
+        weighted = given.precision @ given.mean + prior.precision @ means.sum(axis=0)
+        mean = draw_normal(held, weighted, rng)
+        away, first = means - mean, size + MORE_DEGREES
+        inverse = first * np.linalg.inv(given.precision) + away.T @ away
+        return KnownPrior(mean, draw_wishart(inverse, first + len(means), rng))
+
+    def log_strength(self, prior: KnownPrior) -> float:
+        return float(_log_dets(prior.precision)) / len(prior.mean)
+
     # ------------------------------------------------ prediction
 
     def _predictive(self, posterior: KnownPosterior) -> GaussianParams:
@@ -237,16 +257,6 @@ def _check_covariance(what: str, value: Any) -> None:
         f"{what} must be a covariance matrix (D, D), variances (D,) or one variance; {rule}, got "
         f"{value!r}"
     )
-
-
-def _check_mean(value: Any, size: int) -> Array:
-    mean = np.asarray(value, dtype=float)
-    if mean.shape not in ((), (size,)) or not np.isfinite(mean).all():
-        raise ValueError(
-            f"mean must be one finite number for each of the {size} columns, or None for the mean "
-            f"of all rows; got {value!r}"
-        )
-    return np.broadcast_to(mean, (size,))
 
 
 def _covariance_in_frame(what: str, setting: Any, frame: Frame) -> Array:

@@ -145,3 +145,16 @@ class KnownMean(BayesFull):
     def empirical(self, posterior: NormalPosterior, prior: NormalPrior) -> NormalPrior:
         fresh = super().empirical(posterior, prior)
         return replace(fresh, mean=prior.mean, precision=prior.precision)
+
+    def _draw_means(
+        self,
+        means: Array,
+        precisions: Array,
+        prior: NormalPrior,
+        given: NormalPrior,
+        rng: np.random.Generator,
+    ) -> tuple[Array, Array]:
+        return prior.mean, prior.precision  # it is known
+
+    def log_strength(self, prior: NormalPrior) -> float:
+        return float(np.log(prior.degrees))

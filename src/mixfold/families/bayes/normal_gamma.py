@@ -18,6 +18,7 @@ from mixfold.contracts import Array, Block, record
 from mixfold.families.axis_aligned import AxisGaussian
 from mixfold.families.axis_aligned_rows import AxisReading
 from mixfold.families.bayes.gaussian import ConjugateGaussian
+from mixfold.families.bayes.prior_settings import check_variances
 from mixfold.families.bayes.records import NormalPosterior, NormalPrior
 from mixfold.families.component import ComponentFamily, dense_rows
 from mixfold.families.diagonal import DiagonalGaussian
@@ -27,6 +28,7 @@ from mixfold.families.tied_diagonal import TiedDiagonalGaussian
 from mixfold.families.tied_spherical import TiedSphericalGaussian
 from mixfold.math.frame import Frame
 from mixfold.math.gamma_law import expected_log, fit_gamma, gamma_kl
+from mixfold.math.prior_draws import draw_gammas, draw_precision, sum_to
 from mixfold.math.symmetric import LOG_2PI
 
 
@@ -34,8 +36,8 @@ from mixfold.math.symmetric import LOG_2PI
 class NormalGamma(ConjugateGaussian, AxisGaussian):
     """What the four share."""
 
-    # whether a precision is that of one column; otherwise one is for all columns
-    _per_column: ClassVar[bool]
+    def _check_scatter(self, n_features: int) -> Array:
+        return check_variances(self.scatter, "scatter", n_features, self._per_column)
 
     def _least_degrees(self, n_features: int) -> float:
         return 0.0
@@ -138,6 +140,34 @@ class NormalGamma(ConjugateGaussian, AxisGaussian):
         degrees = np.where(keep, prior.degrees, 2 * a)
         scatter = np.where(keep, prior.scatter, 2 * b)
         return NormalPrior(mean, np.asarray(precision), degrees, scatter)
+
+    def draw_prior(
+        self,
+        params: GaussianParams,
+        prior: NormalPrior,
+        given: NormalPrior,
+        rng: np.random.Generator,
+    ) -> NormalPrior:
+        shape = params.means.shape
+        own = 1 / params.scatter
+        precisions = self.spread(own, shape)
+        # the mean: about the given one, as far as the given prior expects means to be
+        pull = np.broadcast_to(given.precision * given.degrees / given.scatter, shape[1:])
+        held = pull + prior.precision * precisions.sum(axis=0)
+        weighted = pull * given.mean + prior.precision * (precisions * params.means).sum(axis=0)
+        mean = weighted / held + rng.standard_normal(shape[1]) / np.sqrt(held)
+        squares = (precisions * (params.means - mean) ** 2).sum(axis=0)
+        count = np.full(shape[1], float(shape[0]))
+        each = np.shape(prior.precision)
+        precision = draw_precision(
+            sum_to(squares, each), sum_to(count, each), prior.precision, given.precision, rng
+        )
+        rates = own.reshape(-1, *np.shape(prior.scatter))
+        now, base = (prior.degrees, prior.scatter), (given.degrees, given.scatter)
+        return NormalPrior(mean, precision, *draw_gammas(rates, now, base, rng))
+
+    def log_strength(self, prior: NormalPrior) -> float:
+        return float(np.log(prior.degrees).mean() + np.log(prior.precision).mean())
 
     # ------------------------------------------------ prediction
 

@@ -17,6 +17,7 @@ from scipy.special import gammaln
 
 from mixfold.contracts import Array, Block, record
 from mixfold.families.bayes.gaussian import ConjugateGaussian
+from mixfold.families.bayes.prior_settings import check_matrix
 from mixfold.families.bayes.records import NormalPosterior, NormalPrior
 from mixfold.families.component import ComponentFamily
 from mixfold.families.dense import DenseGaussian, DenseReading, about, dense_work
@@ -24,6 +25,7 @@ from mixfold.families.full import FullGaussian
 from mixfold.families.gaussian import GaussianParams, Moments, share
 from mixfold.families.tied import TiedGaussian
 from mixfold.math.frame import Frame
+from mixfold.math.prior_draws import draw_normal, draw_precision, draw_wisharts
 from mixfold.math.symmetric import LOG_2PI, factorise, log_determinants, raise_eigenvalues, unpack
 from mixfold.math.triangular import squared_norms
 from mixfold.math.wishart import (
@@ -40,6 +42,9 @@ class NormalWishart(ConjugateGaussian, DenseGaussian):
     """What the full and the tied family share; ``stack`` is 1 matrix or K of them."""
 
     augments: ClassVar[bool] = True
+
+    def _check_scatter(self, n_features: int) -> Array:
+        return check_matrix(self.scatter, "scatter", n_features)
 
     def _least_degrees(self, n_features: int) -> float:
         return n_features - 1.0
@@ -184,6 +189,45 @@ class NormalWishart(ConjugateGaussian, DenseGaussian):
         degrees = fit_degrees(expected.mean(), np.linalg.slogdet(average)[1], size)
         scatter = degrees * np.linalg.inv(average)
         return replace(fresh, degrees=np.asarray(degrees), scatter=scatter)
+
+    def draw_prior(
+        self,
+        params: GaussianParams,
+        prior: NormalPrior,
+        given: NormalPrior,
+        rng: np.random.Generator,
+    ) -> NormalPrior:
+        K, size = params.means.shape
+        _, whiten = factorise(self._stack(params.scatter))
+        own = whiten @ np.swapaxes(whiten, 1, 2)
+        precisions = np.broadcast_to(own, (K, size, size))
+        mean, precision = self._draw_means(params.means, precisions, prior, given, rng)
+        now, base = (prior.degrees, prior.scatter), (given.degrees, given.scatter)
+        degrees, scatter = draw_wisharts(own, now, base, rng)
+        return NormalPrior(mean, precision, degrees, scatter)
+
+    def _draw_means(
+        self,
+        means: Array,
+        precisions: Array,
+        prior: NormalPrior,
+        given: NormalPrior,
+        rng: np.random.Generator,
+    ) -> tuple[Array, Array]:
+        """Mean and precision of the prior of the means (K, D)."""
+        # about the given mean, as far as the given prior expects means to be
+        pull = given.precision * given.degrees * np.linalg.inv(given.scatter)
+        held = pull + prior.precision * precisions.sum(axis=0)
+        weighted = pull @ given.mean
+        weighted = weighted + prior.precision * np.einsum("kde,ke->d", precisions, means)
+        mean = draw_normal(held, weighted, rng)
+        away = means - mean
+        squares = np.einsum("kd,kde,ke->", away, precisions, away)
+        count = np.asarray(float(means.size))
+        return mean, draw_precision(squares, count, prior.precision, given.precision, rng)
+
+    def log_strength(self, prior: NormalPrior) -> float:
+        return float(np.log(prior.degrees) + np.log(prior.precision))
 
     # ------------------------------------------------ prediction
 

@@ -74,6 +74,7 @@ from mixfold.families.exponential.support import per_column, require_positive
 from mixfold.math.frame import Frame, plain_frame
 from mixfold.math.gamma_law import expected_log, fit_gamma, gamma_kl, log_gamma_draw
 from mixfold.math.log_factorials import log_factorial_sums
+from mixfold.math.prior_draws import draw_pair
 from mixfold.math.roots import decreasing_root
 from mixfold.math.symmetric import LOG_LIMIT
 
@@ -643,6 +644,21 @@ class NegativeBinomial(ConjugateLinearFamily):
             return fresh
         shape, rate = fit_gamma(q.r.mean(axis=0), q.log_r.mean(axis=0))
         return replace(fresh, shape=shape, rate=rate)
+
+    def draw_prior(
+        self,
+        params: LinearParams,
+        prior: DispersionPrior,
+        given: DispersionPrior,
+        rng: np.random.Generator,
+    ) -> DispersionPrior:
+        log_mean, log_r = _halves(params.theta)
+        logs = BETA.omega(log_mean - log_r)
+        a, b = draw_pair(BETA.log_norm, *logs, (prior.a, prior.b), (given.a, given.b), rng)
+        return replace(prior, a=a, b=b)
+
+    def log_strength(self, prior: DispersionPrior) -> float:
+        return float(np.log(prior.a).mean())
 
     # ------------------------------------------------ prediction
 

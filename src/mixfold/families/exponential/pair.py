@@ -26,6 +26,7 @@ from mixfold.families.exponential.records import (
 )
 from mixfold.families.exponential.support import per_column, require_positive
 from mixfold.math.frame import Frame, plain_frame
+from mixfold.math.prior_draws import draw_pair
 
 # entries of a temporary of the predictive density
 _ENTRIES = 2**17
@@ -186,6 +187,17 @@ class PairFamily(ConjugateLinearFamily):
         one, two = self.law.expected(posterior.a, posterior.b)
         a, b = self.law.fit(one.mean(axis=0), two.mean(axis=0), prior.a, prior.b)
         return replace(prior, a=a, b=b)
+
+    def draw_prior(
+        self, params: LinearParams, prior: PairPrior, given: PairPrior, rng: np.random.Generator
+    ) -> PairPrior:
+        logs = self.law.omega(params.theta)
+        now, base = (prior.a, prior.b), (given.a, given.b)
+        a, b = draw_pair(self.law.log_norm, *logs, now, base, rng)
+        return replace(prior, a=a, b=b)
+
+    def log_strength(self, prior: PairPrior) -> float:
+        return float(np.log(prior.a).mean())
 
     # ------------------------------------------------ prediction
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,6 +31,7 @@ from mixfold.families.exponential.shares import (
 )
 from mixfold.families.exponential.support import require_positive
 from mixfold.math.frame import Frame
+from mixfold.math.prior_draws import draw_concentration
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,24 @@ class SimplexFamily(ConjugateLinearFamily):
         starts = self.starts(prior.size)
         mean_log = expected_logs(posterior.a, starts).mean(axis=0)
         return replace(prior, a=fit_segments(mean_log, prior.a, starts))
+
+    def draw_prior(
+        self,
+        params: LinearParams,
+        prior: SharesPrior,
+        given: SharesPrior,
+        rng: np.random.Generator,
+    ) -> SharesPrior:
+        ends = [*self.starts(prior.size).tolist(), len(prior.a)]
+        parts = [slice(first, last) for first, last in itertools.pairwise(ends)]
+        drawn = [
+            draw_concentration(params.theta[:, part], prior.a[part], given.a[part], rng)
+            for part in parts
+        ]
+        return replace(prior, a=np.concatenate(drawn))
+
+    def log_strength(self, prior: SharesPrior) -> float:
+        return float(np.log(segment_sums(prior.a, self.starts(prior.size))).mean())
 
     def sample_predictive(
         self, posterior: SharesPosterior, labels: Array, rng: np.random.Generator

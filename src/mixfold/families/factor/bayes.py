@@ -53,6 +53,8 @@ from mixfold.math.frame import Frame
 from mixfold.math.lifted import Sums
 from mixfold.math.symmetric import LOG_2PI
 
+# of the factors that a component may begin with: with so many it may want more
+_CRAMPED = 0.75
 # of the variance of all rows: what the prior of the noise expects, with the weight of one row
 _NOISE_SHARE = 1e-3
 
@@ -75,6 +77,10 @@ class BayesFactors(ConjugateFamily, FactorFamily):
         noise: small ones say little.
     drop : bool
         Whether factors are left out where the bound is higher without them.
+    rows_per_factor : float
+        A component begins with no more factors than one for so many of its rows. Where starts of
+        few and of many components race, those of many would else be judged by factors that go
+        within some steps.
     """
 
     mean: Any = None
@@ -83,6 +89,7 @@ class BayesFactors(ConjugateFamily, FactorFamily):
     relevance_shape: float = 0.1
     relevance_rate: float = 0.1
     drop: bool = True
+    rows_per_factor: float = 0.0
 
     readings: ClassVar[tuple[str, ...]] = ("expected",)
     remedy: ClassVar[str] = "use inference='vb', or 'em' without a prior"
@@ -168,7 +175,8 @@ class BayesFactors(ConjugateFamily, FactorFamily):
         entries = entries_of(moments.sums)
         K, size = entries.rows.shape[:2]
         rates = np.full((K, size), relevance_shape(entries.n_features, self._hyper))
-        used = np.arange(size - 1) < self._own(K)[:, None]
+        most = np.minimum(self._own(K), self._most_at_first(entries.rows[:, -1, -1]))
+        used = np.arange(size - 1) < most[:, None]
         rows, rates = fit_rows(entries, rates, used, prior, self.noise, self._hyper)
         return to_posterior(frame, rows, rates, used, np.zeros(K, np.int64))
 
@@ -193,10 +201,23 @@ class BayesFactors(ConjugateFamily, FactorFamily):
             posterior, **{name: getattr(posterior, name)[which] for name in OF_COMPONENTS}
         )
 
+    def _most_at_first(self, counts: Array) -> Array:
+        """Factors (K,) that components of so many rows begin with at most."""
+        if not self.rows_per_factor:
+            return np.full(len(counts), self.size)
+        return np.maximum(1, counts // self.rows_per_factor)
+
+    def cramped(self, posterior: FactorPosterior, counts: Array) -> Array:
+        """Components with nearly as many factors as those of so many rows begin with."""
+        own = posterior.used.sum(axis=1)
+        return np.flatnonzero((own < self.size) & (own >= _CRAMPED * self._most_at_first(counts)))
+
     def renewed(self, posterior: FactorPosterior, which: Array) -> BayesFactors:
-        """Rows of two components vary along the factors of both and from one to the other."""
-        own = int(posterior.used[which].sum()) + len(which) - 1
-        return replace(self, factors=(min(own, self.size),))
+        """Rows of two components vary along the factors of both and from one to the other; one is
+        made anew with twice as many factors."""
+        own = int(posterior.used[which].sum())
+        own = own + len(which) - 1 if len(which) > 1 else 2 * max(own, 1)
+        return replace(self, factors=(min(own, self.size),), rows_per_factor=0.0)
 
     def replace_posteriors(
         self, posterior: FactorPosterior, which: Array, others: FactorPosterior

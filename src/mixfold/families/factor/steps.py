@@ -26,6 +26,7 @@ from mixfold.math.frame import Frame, frame_about_zero, frame_of, uniform, widen
 from mixfold.math.symmetric import roots_of
 
 _TINY = float(np.finfo(float).tiny)
+_LARGE = 1e100
 
 
 @dataclass(frozen=True)
@@ -297,9 +298,9 @@ class FactorSteps(ComponentFamily):
         return FactorParams(params.frame, means, loadings, noise)
 
     def select(self, params: FactorParams, which: Array) -> FactorParams:
-        return FactorParams(
-            params.frame, params.means[which], params.loadings[which], params.noise[which]
-        )
+        # as many factors as the one of these that has most, as ``restricted`` counts them
+        loadings = params.loadings[which][:, :, : self.restricted(which).size]
+        return FactorParams(params.frame, params.means[which], loadings, params.noise[which])
 
     def restricted(self, which: Array) -> Self:
         if len(self.factors) == 1:
@@ -360,6 +361,7 @@ def shrunk_loadings(fit: Regression, noise: Array, relevance: Array) -> Array:
     if fit.zz.shape[1] == 1 and (ridge == ridge[:, :1]).all():
         ridge = ridge[:, :1]
     precision = np.broadcast_to(relevance, (len(noise), relevance.shape[-1]))
-    own = ridge[..., None] * precision[:, None]
+    # of factors that are gone and of components without rows: the product stays a float
+    own = np.minimum(ridge, _LARGE)[..., None] * np.minimum(precision, _LARGE)[:, None]
     zz = fit.zz + own[..., None] * np.eye(own.shape[-1])
     return solve_rows(zz, fit.xz)

@@ -127,6 +127,19 @@ class ProductFamily(PlainProduct, ConjugateFamily):  # type: ignore[override]  #
         pairs = self._each(posterior.parts, prior.parts)
         return ProductPrior(tuple(f.empirical(q, before) for f, _, q, before in pairs))
 
+    def draw_prior(
+        self,
+        params: ProductParams,
+        prior: ProductPrior,
+        given: ProductPrior,
+        rng: np.random.Generator,
+    ) -> ProductPrior:
+        each = self._each(params.parts, prior.parts, given.parts)
+        return ProductPrior(tuple(f.draw_prior(own, *q, rng) for f, _, own, *q in each))
+
+    def log_strength(self, prior: ProductPrior) -> float:
+        return float(np.mean([f.log_strength(own) for f, _, own in self._each(prior.parts)]))
+
     # ------------------------------------------------ prediction
 
     def log_predictive(self, posterior: ProductPosterior, block: Block) -> Array:

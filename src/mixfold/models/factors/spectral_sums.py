@@ -164,7 +164,8 @@ class Multiply:
 def complete_rows(block: Block) -> Any:
     """The rows of a block without missing entries."""
     if not block.complete:
-        raise MissingEntries(f"rows {block.rows.start} to {block.rows.stop - 1} lack entries")
+        first, last = block.rows.start, block.rows.stop - 1
+        raise MissingEntries(f"some of the rows {first} to {last} lack entries")
     return block.X
 
 

@@ -62,7 +62,7 @@ class BayesMixture(Mixture):
         By default made of the first sample of the rows.
     learn_prior : bool
         Whether the prior of the components follows them (type-II maximum likelihood), once they
-        have been fitted under the given one.
+        have been fitted under the given one; where parameters are drawn, it is drawn as well.
     """
 
     has_prior: ClassVar[bool] = True
@@ -84,12 +84,13 @@ class BayesMixture(Mixture):
                 f"{', '.join(self.family.readings)}; inference {self.inference.name!r} needs "
                 f"{self.inference.reading!r}"
             )
-        if self.learn_prior and self.inference.reading != "expected":
+        if self.learn_prior and self.inference.reading == "mode":
             raise ValueError(
-                "learn_prior maximises the bound of variational Bayes; inference "
-                f"{self.inference.name!r} has none. Use inference 'vb' or leave learn_prior out"
+                "learn_prior maximises the bound of variational Bayes, or draws the prior with the "
+                f"components; inference {self.inference.name!r} does neither. Use inference 'vb' "
+                "or 'gibbs', or leave learn_prior out"
             )
-        if self.learn_prior and self.n_components == 1:
+        if self.learn_prior and self.n_components == 1 and not self.inference.drawn:
             raise ValueError(
                 "a prior cannot be learned from one component: it would become its posterior; use "
                 "n_components >= 2 or leave learn_prior out"
@@ -251,6 +252,9 @@ class BayesMixture(Mixture):
         prior = params.prior
         if params.learning:
             prior = self.conjugate.empirical(components, prior)
+        if self.learn_prior and self.inference.drawn:
+            prior = self.draw_prior(components, stats.counts, prior, context.rng)
+            components = self.conjugate.update_posterior(components, stats.components, prior)
         seed = int(context.rng.integers(2**63)) if self.inference.drawn else 0
         weights = self.mixing.mean(state)
         fresh = BayesParams(state, components, prior, stats.counts, weights, seed, params.learning)
@@ -258,6 +262,19 @@ class BayesMixture(Mixture):
             return Update(fresh)
         point = partial(self.conjugate.point, components)
         return Update(fresh, tell_of_outliers(self.family, point, stats, context))
+
+    def draw_prior(
+        self, components: Any, counts: Array, prior: Any, rng: np.random.Generator
+    ) -> Any:
+        """A prior given the rows of each component: parameters of those that have rows are drawn,
+        the prior given them, and they are forgotten again."""
+        assert self.prior is not None, "what a prior is drawn about"
+        used = self.conjugate.keep_posterior(components, np.flatnonzero(counts > 0))
+        return self.conjugate.draw_prior(self.conjugate.draw(used, rng), prior, self.prior, rng)
+
+    def strength(self, prior: Any) -> float:
+        """For the trace of a prior that is drawn; NaN of one that stays."""
+        return self.conjugate.log_strength(prior) if self.learn_prior else float("nan")
 
     def objective(self, params: Any, stats: Any) -> float:
         return self.inference.objective(self, params, stats)
@@ -288,8 +305,13 @@ class BayesMixture(Mixture):
         """Merged and split components: where a climb may go on (see ``merge_split``)."""
         return proposals(self, params, stats, pilot, rng)
 
+    def components_in_use(self, stats: MixtureStats) -> int:
+        """Of an E step: those with more than half a row."""
+        return int(np.count_nonzero(stats.counts > IN_USE))
+
     def summarise_sweep(self, params: Any, stats: MixtureStats) -> Array:
-        """Of a sweep: log joint, components in use, alpha, largest share, entropy of the sizes."""
+        """Of a sweep: log joint, components in use, alpha, largest share, entropy of the sizes, ln
+        of the strength of the prior."""
         shares = stats.counts / stats.counts.sum()
         used = shares[shares > 0]
         alpha = self.alpha_of(params)
@@ -300,6 +322,7 @@ class BayesMixture(Mixture):
                 np.nan if alpha is None else alpha,
                 used.max(),
                 -(used * np.log(used)).sum(),
+                self.strength(params.prior),
             ]
         )
 

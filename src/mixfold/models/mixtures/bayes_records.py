@@ -9,7 +9,7 @@ from mixfold.contracts import NotNegative, Shares, record
 from mixfold.models.mixtures.mixture import MixtureStats
 
 # what ``summarise_sweep`` gives, in its order
-TRACES = ("log_joint", "n_clusters", "alpha", "largest", "entropy")
+TRACES = ("log_joint", "n_clusters", "alpha", "largest", "entropy", "prior")
 
 
 @record

@@ -70,14 +70,13 @@ class CollapsedSampler:
         process: bool,
         proposals: int = 0,
     ) -> None:
-        _check_model(model)
         self._model = model
         self._process, self._proposals, self.accepted = process, proposals, 0
         self._masses_at, self._own = (0, 0.0), np.zeros(0)
         self._seating: PartitionPrior = partition_prior_of(model.mixing, process=process)
         block = with_labels(without_empty_rows(block), model.n_components)
         _check_weights(block)
-        self._used = informative(block)
+        self._block, self._used = block, informative(block)
         self._rows = np.flatnonzero(block.weights() > 0)
         self._known = np.full(block.n_rows, -1) if block.y is None else block.y
         self._prepare(block, pilot)
@@ -87,16 +86,23 @@ class CollapsedSampler:
         self._resize(model.n_components)
 
     def _prepare(self, block: Block, pilot: Pilot) -> None:
-        """Frame, prior, urns, and what of the log evidence no partition changes."""
+        """Frame, prior, and urns without rows."""
         family = self._model.conjugate
         # labels tell components apart, and here is one
         alone = replace(pilot, block=replace(pilot.block, y=None))
         one = Mixture(1, family, start=RandomStart()).initialise(alone, np.random.default_rng(0))
         self._one, self._frame = one.components, one.components.frame
-        total = self._moments(np.zeros(len(self._rows), np.int64), 1)
+        self._total = self._moments(np.zeros(len(self._rows), np.int64), 1)
         prior = self._model.prior
-        self._prior = family.prior(self._frame, total) if prior is None else prior
-        self._urns: tuple[Urn, ...] = urns_of(family, block, self._prior, self._frame)
+        self._given = family.prior(self._frame, self._total) if prior is None else prior
+        self._set_prior(self._given)
+
+    def _set_prior(self, prior: Any) -> None:
+        """Urns of this prior without rows, rows by themselves, and what of the log evidence no
+        partition changes."""
+        family, block = self._model.conjugate, self._block
+        self._prior = prior
+        self._urns: tuple[Urn, ...] = urns_of(family, block, prior, self._frame)
         self.counts = np.zeros(0)
         self._resize(1)
         self._fresh = np.zeros(block.n_rows)
@@ -105,7 +111,7 @@ class CollapsedSampler:
         for row in self._rows.tolist():
             self._put(row, 0)
         gain = sum(urn.gain(self.counts) for urn in self._urns)
-        self._base = family.evidence(total, self._prior, self._frame) - gain
+        self._base = family.evidence(self._total, prior, self._frame) - gain
         self._clear()
 
     # ------------------------------------------------ slots
@@ -164,15 +170,26 @@ class CollapsedSampler:
         self._rebuild()
 
     def sweep(self, rng: np.random.Generator) -> None:
-        """Splits and mergers, every row once, then alpha."""
+        """Splits and mergers, every row once, then alpha and the prior."""
         self._sweeps += 1
         free = self._rows[self._known[self._rows] < 0]
         for _ in range(self._proposals):
             self.accepted += propose(self, free, self._known >= 0, rng)
         self._visit(rng)
         self.alpha = self._seating.draw_alpha(self.counts, self.alpha, rng)
+        if self._model.learn_prior:
+            self._draw_prior(rng)
         if self._sweeps % REBUILT_AFTER == 0:
             self._rebuild()
+
+    def _draw_prior(self, rng: np.random.Generator) -> None:
+        family, n_slots = self._model.conjugate, len(self.counts)
+        moments = self._moments(self.labels[self._rows], n_slots)
+        components = family.posterior(moments, self._prior, self._frame)
+        model = replace(self._model, prior=self._given)
+        self._set_prior(model.draw_prior(components, self.counts, self._prior, rng))
+        self._resize(n_slots)
+        self._rebuild()
 
     def _visit(self, rng: np.random.Generator) -> None:
         """Rows that are not known, in random order."""
@@ -270,10 +287,14 @@ class CollapsedSampler:
         return rows + self._seating.log_prob(self.counts, self.alpha)
 
     def summarise_sweep(self) -> Array:
-        """Log joint, clusters, alpha, largest share, entropy of the sizes: as ``TRACES`` says."""
+        """Log joint, clusters, alpha, largest share, entropy of the sizes, strength of the prior:
+        as ``TRACES`` says."""
         shares = self.counts[self.counts > 0] / self.counts.sum()
         entropy = -(shares * np.log(shares)).sum()
-        return np.array([self.log_joint(), shares.size, self.alpha, shares.max(), entropy])
+        strength = self._model.strength(self._prior)
+        return np.array(
+            [self.log_joint(), shares.size, self.alpha, shares.max(), entropy, strength]
+        )
 
     def draw_labels(self, rng: np.random.Generator) -> Array:
         """Components (n,) as ``params`` numbers them; a draw for rows that do not count."""
@@ -318,14 +339,6 @@ class CollapsedSampler:
             moments = family.moments(scores, part.astype(float), reading)
             total, first = moments if total is None else total + moments, first + tile.n_rows
         return total
-
-
-def _check_model(model: BayesMixture) -> None:
-    if model.learn_prior:
-        raise ValueError(
-            "inference='collapsed' draws components under a prior that stays, got "
-            "learn_prior=True. Leave it out, or use inference='vb'"
-        )
 
 
 def _check_weights(block: Block) -> None:

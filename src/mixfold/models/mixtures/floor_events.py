@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from mixfold.math.seeding import distinct
 
 # rows of a pilot among which copies are looked for
 _LOOKED_AT = 5000
+# what was counted: it is asked in every step in which a component is at the floor
+_COUNTED: WeakKeyDictionary[Pilot, float] = WeakKeyDictionary()
 
 
 def floor_events(
@@ -36,11 +39,14 @@ def floor_events(
 
 def count_distinct_rows(pilot: Pilot) -> float:
     """Rows that are no copies: a row of weight two, or one that is there twice, is one row."""
-    block = pilot.block
-    if block.n_rows > _LOOKED_AT:
-        return float(pilot.total_rows)
-    rows, _, _ = distinct(dense_rows(block.X), block.weights(), None)
-    return float(pilot.total_rows * len(rows) / block.n_rows)
+    known = _COUNTED.get(pilot)
+    if known is None:
+        block, known = pilot.block, float(pilot.total_rows)
+        if block.n_rows <= _LOOKED_AT:
+            rows, _, _ = distinct(dense_rows(block.X), block.weights(), None)
+            known = pilot.total_rows * len(rows) / block.n_rows
+        _COUNTED[pilot] = known
+    return known
 
 
 def _describe_thin(family: ComponentFamily, component: int, rows: float) -> str:

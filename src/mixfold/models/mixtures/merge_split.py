@@ -1,4 +1,5 @@
-"""Moves of a Bayesian mixture: two components that share rows merged, one that hides two split.
+"""Moves of a Bayesian mixture: two components that share rows merged, one that hides two split,
+one made anew with more factors.
 
 Both make parameters from which a climb starts; whether they are kept is the objective's affair.
 """
@@ -57,7 +58,11 @@ def proposals(
         for pair in [*_overlapping(rows, used), *_small(rows, used)]:
             resp = np.zeros((len(rows.U), 2))
             resp[:, 0] = rows.resp[:, pair].sum(axis=1)
-            yield _with_pair(model, params, stats, pair, rows, resp, pilot)
+            yield _made_anew(model, params, stats, pair, rows, resp, pilot)
+        cramped = model.conjugate.cramped(params.components, stats.counts)
+        for k in np.intersect1d(used, cramped):
+            resp = rows.resp[:, [k]]
+            yield _made_anew(model, params, stats, (int(k),), rows, resp, pilot)
     free = np.flatnonzero(stats.counts <= IN_USE)
     if free.size:
         slot = int(free[0])
@@ -66,7 +71,7 @@ def proposals(
                 yield _started(model, params, rows, resp, pilot)
             else:
                 pair = (k, slot)
-                yield _with_pair(model, params, stats, pair, rows, resp[:, pair], pilot)
+                yield _made_anew(model, params, stats, pair, rows, resp[:, pair], pilot)
 
 
 def _merged(
@@ -82,12 +87,13 @@ def _merged(
     return model.update(params, merged, context).params
 
 
-def _with_pair(
-    model: BayesMixture, params: BayesParams, stats: MixtureStats, pair: tuple[int, int],
+def _made_anew(
+    model: BayesMixture, params: BayesParams, stats: MixtureStats, chosen: tuple[int, ...],
     rows: _Rows, resp: Array, pilot: Pilot,
 ) -> Any:  # fmt: skip
-    """The parameters with two components made anew, of rows of the sample by ``resp`` (n, 2)."""
-    frame, which = params.components.frame, np.array(pair)
+    """The parameters with these components made anew, of rows of the sample by ``resp``, a column
+    for each."""
+    frame, which = params.components.frame, np.array(chosen)
     some = np.flatnonzero(resp.sum(axis=1) > 1e-6)
     resp = resp[some] * rows.weight[some, None]
     total = float(stats.counts[which].sum())

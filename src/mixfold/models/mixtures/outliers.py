@@ -142,7 +142,7 @@ def _event(
 def lone(events: tuple[Event, ...], n_components: int) -> Array:
     """Which components (K,) such events speak of."""
     which = np.zeros(n_components, bool)
-    which[[event.component for event in events]] = True
+    which[[event.component for event in events if event.component >= 0]] = True
     return which
 
 
@@ -175,7 +175,11 @@ def tell_of_outliers(
         return Place(centres, family.extent(components), entries)
 
     told = outlier_events(family.bulk, place, stats.counts, context)
-    return told or _tell_of_wide(family, point(), context)
+    if told and family.shared_extent(point()) is None:
+        return told
+    # by a prior the far rows of a component of their own may widen the covariance of all, and no
+    # number of components mends that
+    return _tell_of_wide(family, point(), context) or told
 
 
 def _tell_of_wide(family: ComponentFamily, components: Any, context: Context) -> tuple[Event, ...]:

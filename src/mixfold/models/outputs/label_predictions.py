@@ -9,7 +9,6 @@ from scipy.special import log_ndtr, logsumexp, ndtri_exp
 
 from mixfold.contracts import Array, Block
 from mixfold.math import low_rank
-from mixfold.math.probit import log_probability
 from mixfold.math.softmax import log_shares
 from mixfold.models.outputs import joint_posterior
 from mixfold.models.outputs.label_starts import reflection
@@ -24,10 +23,16 @@ READINGS = ("data", "latent")
 def canonical(model: LabelledModel, params: SupervisedParams) -> SupervisedParams:
     """The same model with axes that do not depend on the start.
 
-    With two classes the classifier points along the first axis, and the others are the principal
-    axes of what is left. With more, all components turn together to what both views tell.
+    With two classes and a straight border the classifier points along the first axis, and the
+    others are the principal axes of what is left. With more, all components turn together to what
+    both views tell.
     """
-    if model.labels.n_scores > 1 or model.family.size < 1 or not params.outputs.weights.any():
+    if (
+        not model.labels.straight
+        or model.labels.n_scores > 1
+        or model.family.size < 1
+        or not params.outputs.weights.any()
+    ):
         return joint_posterior.canonical(model, params)
     old, outputs = params.components, params.outputs
     turns = np.stack([reflection(w) for w in outputs.weights[:, 0]])
@@ -69,8 +74,9 @@ def log_signs(model: LabelledModel, reading: SupervisedReading, found: Rows, sou
     if source == "latent":
         score = latent_scores(model, reading, found)
         return np.stack([log_ndtr(-score), log_ndtr(score)], axis=-1)
-    q, tau2, _ = model.labels.scores(found.latent, reading.outputs)
-    each = np.stack([log_probability(q, tau2, s) for s in (-1.0, 1.0)], axis=-1)
+    each = np.stack(
+        [model.labels.log_signs(reading.outputs, found.latent, s) for s in (-1.0, 1.0)], axis=-1
+    )
     return np.asarray(logsumexp(found.log_shares[..., None, None] + each, axis=1))
 
 
@@ -79,12 +85,12 @@ def latent_scores(model: LabelledModel, reading: SupervisedReading, found: Rows)
 
     Where components have classifiers of their own: of the most probable one, at its own latents.
     """
-    weights, biases = reading.outputs.weights, reading.outputs.biases
-    if not model.labels.own:
-        return np.asarray(found.expected @ weights[0].T + biases[0])
+    labels, outputs = model.labels, reading.outputs
+    if not labels.own:
+        return np.asarray(labels.scores_at(outputs, found.expected[None])[0])
     k = found.log_shares.argmax(axis=1)
-    z = found.latent.means[np.arange(len(k)), k]
-    return np.asarray(np.einsum("nd,ncd->nc", z, weights[k]) + biases[k])
+    each = labels.scores_at(outputs, found.latent.means[:, :, None])[:, :, 0]
+    return np.asarray(each[np.arange(len(k)), k])
 
 
 def log_probabilities(
@@ -118,9 +124,9 @@ def log_density(model: LabelledModel, reading: SupervisedReading, block: Block) 
     plain = logsumexp(joint, axis=1)
     if block.y is None:
         return np.asarray(plain)
-    q, tau2, _ = model.labels.scores(latent, reading.outputs)
     signs_of = model.labels.signs(block.y)[:, None, :]
-    both = logsumexp(joint[..., None] + log_probability(q, tau2, signs_of), axis=1)
+    each = model.labels.log_signs(reading.outputs, latent, signs_of)
+    both = logsumexp(joint[..., None] + each, axis=1)
     return np.asarray(np.where(block.y >= 0, both.mean(axis=1), plain))
 
 
@@ -159,9 +165,8 @@ def draw(
     normals = rng.normal(size=(n, components.n_features + components.n_factors))
     z = normals[:, components.n_features :]
     X = low_rank.draw(components.loadings, components.noise, components.means, k, normals)
-    which = k if model.labels.own else np.zeros_like(k)
-    score = np.einsum("nd,ncd->nc", z, params.outputs.weights[which])
-    score += params.outputs.biases[which]
+    each = model.labels.scores_at(params.outputs, z[:, None, None])[:, :, 0]
+    score = each[np.arange(n), k if model.labels.own else 0]
     if model.labels.n_scores == 1:
         y = (score[:, 0] + rng.normal(size=n) > 0).astype(np.int64)
     else:

@@ -87,8 +87,8 @@ class ClusterStart:
         components = model.family.from_sample(table.frame, _fill_by_cluster(table, resp), resp)
         counts = resp.sum(axis=0)
         weights = model.mixing.posterior(counts + _LEAST_SHARE * counts.sum() / K)
-        components, outputs = start_classifier(model, components, table, resp)
-        return SupervisedParams(weights, components, outputs)
+        components, straight = start_classifier(model, components, table, resp)
+        return SupervisedParams(weights, components, model.labels.from_straight(straight))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,7 @@ class ThesisStart:
         outputs = ProbitParams(np.full((*lead, d), 1.0 / np.sqrt(max(d, 1))), np.zeros(lead))
         if model.labels.n_scores > 1:  # one direction would tell no two classes apart
             outputs = replace(outputs, weights=rng.normal(size=(*lead, d)) / np.sqrt(max(d, 1)))
+        outputs = model.labels.from_straight(outputs)
         return SupervisedParams(np.full(K, 1.0 / K), components, outputs)
 
 
@@ -192,7 +193,7 @@ def local_probit(
     if len(np.unique(y[mine])) < 2:
         return None
     y, latent = y[mine], Latent(latent.means[mine], latent.covariances)
-    alone = replace(labels, tradeoff=1.0, ridge=_RIDGE * float(weight.sum()), own=False)
+    alone = ProbitLabels(labels.n_classes, ridge=_RIDGE * float(weight.sum()))
     size = (1, labels.n_scores, latent.means.shape[-1])
     params = ProbitParams(np.zeros(size), np.zeros(size[:2]))
     for _ in range(_STEPS):

@@ -56,6 +56,8 @@ class LabelledModel(SupervisedModel):
         self, params: SupervisedParams, stats: SupervisedStats
     ) -> tuple[Array, Array]:
         latents, outputs = stats.components.rows, params.outputs
+        if not self.labels.straight:
+            return latent_prior(latents, self.labels.tied)
         if self.labels.tied and self.n_components > 1:
             return free_latents(latents, outputs, self.labels.ridge)
         mean, root = latent_prior(latents, self.labels.tied)

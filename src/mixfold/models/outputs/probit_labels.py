@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -83,6 +84,9 @@ class ProbitLabels:
     ridge: float = 0.0
     own: bool = False
 
+    # whether scores are linear in the latents, so that weights turn with them
+    straight: ClassVar[bool] = True
+
     @property
     def tied(self) -> bool:
         return not self.own
@@ -90,6 +94,22 @@ class ProbitLabels:
     @property
     def n_scores(self) -> int:
         return 1 if self.n_classes == 2 else self.n_classes
+
+    def n_features(self, n_factors: int) -> int:
+        """Numbers of which a score is linear."""
+        return n_factors
+
+    def has_shapes_of(self, params: ProbitParams, own: int, n_factors: int) -> bool:
+        """Whether parameters have the shapes that these settings declare."""
+        size = self.n_features(n_factors)
+        return params.weights.shape == (own, self.n_scores, size) and params.biases.shape == (
+            own,
+            self.n_scores,
+        )
+
+    def from_straight(self, straight: ProbitParams) -> ProbitParams:
+        """Parameters with the borders of a start, which are straight."""
+        return straight
 
     def unknown(self, n_rows: int) -> Array:
         return np.full(n_rows, -1, dtype=np.int64)
@@ -167,7 +187,7 @@ class ProbitLabels:
         solved = solved / self._score_deviation(solved, target, energy, count)[..., None]
         weights = np.where(known[..., None], solved[..., :-1], params.weights)
         biases = np.where(known, solved[..., -1], params.biases)
-        return ProbitParams(weights, biases)
+        return replace(params, weights=weights, biases=biases)
 
     def _prior(self, size: int, relevance: Array | None) -> Array:
         """Precisions of (w, b), (d + 1, d + 1) or of each component (1 or K, 1, d + 1, d + 1)."""
@@ -223,8 +243,11 @@ class ProbitLabels:
 
     def from_coordinates(self, params: ProbitParams, vector: Array) -> ProbitParams:
         size = params.weights.size
-        return ProbitParams(
-            vector[:size].reshape(params.weights.shape), vector[size:].reshape(params.biases.shape)
+        weights, biases = vector[:size], vector[size:]
+        return replace(
+            params,
+            weights=weights.reshape(params.weights.shape),
+            biases=biases.reshape(params.biases.shape),
         )
 
     def gradient(self, params: ProbitParams, sums: ProbitSums) -> ProbitParams:
@@ -255,10 +278,15 @@ class ProbitLabels:
 
     # ------------------------------------------------ prediction
 
-    def probabilities(self, params: ProbitParams, latent: Latent) -> Array:
-        """ln P(score c is positive | x, k), (n, K, C)."""
+    def log_signs(self, params: ProbitParams, latent: Latent, signs: Any) -> Array:
+        """ln P(score c has this sign | x, k), (n, K, C); signs are one or (n, 1, C)."""
         q, tau2, _ = self.scores(latent, params)
-        return log_probability(q, tau2, 1.0)
+        return log_probability(q, tau2, signs)
+
+    def scores_at(self, params: ProbitParams, z: Array) -> Array:
+        """Scores (..., K, S, C) at latents (..., K, S, d), which all components may share."""
+        found = z @ np.swapaxes(params.weights, 1, 2)
+        return np.asarray(found + params.biases[:, None])
 
 
 def _gram(latent: Latent, resp: Array) -> Array:

@@ -33,12 +33,21 @@ def categories(subject: Subject) -> Section | None:
         parts = [ones, *parts] if first else [*parts, ones]
     hidden = max(0, len(several) - _COLUMNS) + max(0, len(binary) - _BINARY)
     lead = (
-        f"The share of each code in each {groups.word} and in all rows, by the parameters of the "
-        f"model. Columns that tell most about the {groups.word} of a row come first; bits: mutual "
-        f"information of the column and the {groups.word}."
+        f"The share of each {_word(subject)} in each {groups.word} and in all rows, by the "
+        f"parameters of the model. Columns that tell most about the {groups.word} of a row come "
+        f"first; bits: mutual information of the column and the {groups.word}."
     )
     more = f" Left out: {plural(hidden, 'column')} that tell less." if hidden else ""
-    return Section("categories", f"Codes by {groups.word}", lead + more, join(parts))
+    return Section("categories", f"{_title(subject)} by {groups.word}", lead + more, join(parts))
+
+
+def _word(subject: Subject) -> str:
+    """What an entry is called: the columns hold codes, or words that a schema has coded."""
+    return "code" if subject.schema is None else "category"
+
+
+def _title(subject: Subject) -> str:
+    return "Codes" if subject.schema is None else "Categories"
 
 
 def _shown(groups: Groups) -> Array:
@@ -60,7 +69,16 @@ def _picture(subject: Subject, groups: Groups, found: Profiles, column: int) -> 
     heads = [*groups.heads(groups.shown[which]), "all rows"]
     texts = [[share(float(v)) for v in row] for row in values]
     caption = f"{short(subject.names[column])}: {_bits(found, column)}{more}"
-    return heat_table("code", [str(c) for c in codes], heads, values, texts, caption, most=1.0)
+    names = [subject.level(column, float(c)) for c in codes]
+    return heat_table(
+        "code" if subject.schema is None else "value",
+        names,
+        heads,
+        values,
+        texts,
+        caption,
+        most=1.0,
+    )
 
 
 def _ones(subject: Subject, groups: Groups, found: Profiles, columns: list[int]) -> Html:
@@ -76,6 +94,9 @@ def _ones(subject: Subject, groups: Groups, found: Profiles, columns: list[int])
     ]
     shades = np.column_stack([values, np.zeros(len(values))])
     names, caption = [subject.names[j] for j in shown], "Columns of zeros and ones: share of ones"
+    if subject.schema is not None:
+        names = [f"{name}: {subject.level(j, 1)}" for j, name in zip(shown, names, strict=True)]
+        caption = "Columns of two values: share of one of them"
     return heat_table("column", names, heads, shades, texts, caption, most=1.0)
 
 

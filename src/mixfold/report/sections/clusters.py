@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mixfold.report.formatting import count, join_words, number, plural
+from mixfold.report.formatting import count, join_words, number, plural, share
 from mixfold.report.markup import join
 from mixfold.report.section import Note, Section
 from mixfold.report.subject import Subject
@@ -34,7 +34,7 @@ def clusters(subject: Subject) -> Section | None:
         "of a cluster is the sum of those of its components."
     )
     rows = [
-        [f"cluster {k}", number(model.weights_[k]), count(np.sum(of == k)), _members(of, k)]
+        [f"cluster {k}", share(float(model.weights_[k])), count(np.sum(of == k)), _members(of, k)]
         for k in range(min(n, _SHOWN))
     ]
     head = ["cluster", "weight", "components", "which"]

@@ -9,6 +9,7 @@ import numpy as np
 
 from mixfold.contracts import Array
 from mixfold.estimators.mixtures.weight_intervals import Intervals, weight_intervals
+from mixfold.models.mixtures.rows import without_empty_rows
 from mixfold.report.capabilities import Groups, has_target
 from mixfold.report.formatting import NOTHING, count, join_words, percent, plural, share
 from mixfold.report.markup import Html, details, join, tag
@@ -171,7 +172,7 @@ def weight_limits(subject: Subject) -> Intervals | None:
         fitted = float(np.sum(subject.model.counts_))
     if fitted is None:  # a stream, of which nothing is kept
         return None
-    block = look.sampled.block()
+    block = without_empty_rows(look.sampled.block())  # which a fit does not count
     complete = len(look.sampled) == look.n_rows
     same = complete and abs(float(block.weights().sum()) - fitted) < 1e-6 * fitted
     return weight_intervals(subject.model, block, None if same else fitted)

@@ -9,7 +9,7 @@ import numpy as np
 from mixfold.contracts import Array
 from mixfold.report.capabilities import has_target, is_in_kernel_space, units_matter
 from mixfold.report.charts.bars import bar_chart
-from mixfold.report.formatting import number, plural, share
+from mixfold.report.formatting import join_words, number, plural, share
 from mixfold.report.markup import Html, details, join
 from mixfold.report.section import Section
 from mixfold.report.subject import Subject
@@ -20,6 +20,8 @@ _FACTORS, _COLUMNS, _COMPONENTS = 8, 40, 12
 
 def factors(subject: Subject) -> Section | None:
     """Loadings and explained variance of factor models, single or mixed."""
+    if hasattr(subject.model, "mixing_"):
+        return _section_of_sources(subject, np.asarray(subject.model.mixing_, float))
     loadings = getattr(subject.model, "loadings_", None)
     if loadings is None or not np.size(loadings) or is_in_kernel_space(subject.model):
         return None
@@ -35,6 +37,27 @@ def factors(subject: Subject) -> Section | None:
     body = join([chart, _heat(subject, loadings, related), _correlations(related)])
     lead = _lead(subject, loadings, float(parts.sum()), related)
     return Section("factors", "Factors", lead, body)
+
+
+def _section_of_sources(subject: Subject, mixing: Array) -> Section | None:
+    """Independent sources: each has variance one, so they are read as uncorrelated factors are."""
+    if len(mixing) != len(subject.names) or not mixing.shape[1]:
+        return None
+    noise = float(getattr(subject.model, "noise_variance_", 0.0))
+    parts = shares(mixing, noise)
+    label = "Share of the variance that each source brings"
+    chart = bar_chart(100 * parts, label, "source", "% of variance") if len(parts) > 1 else None
+    rest = " The rest is noise, the same in all columns." if noise > 0 else ""
+    verb = "bring" if len(parts) > 1 else "brings"
+    lead = (
+        f"{plural(mixing.shape[1], 'independent source')} {verb} "
+        f"{share(float(parts.sum()))} of the total variance of all columns, by the parameters of "
+        f"the model.{rest} Entries are correlations of the columns with the sources. Hover for the "
+        "units of the column in one standard deviation of the source."
+    )
+    return Section(
+        "factors", "Sources", lead, join([chart, _heat(subject, mixing, None, "source")])
+    )
 
 
 def _lead(subject: Subject, loadings: Array, part: float, related: Array | None) -> str:
@@ -146,7 +169,7 @@ def shares(loadings: Array, noise: Any, correlations: Any = None) -> Array:
     return np.asarray((parts / variance[:, None]).mean(axis=0))
 
 
-def _heat(subject: Subject, loadings: Array, related: Array | None) -> Html:
+def _heat(subject: Subject, loadings: Array, related: Array | None, word: str = "factor") -> Html:
     """Standardised loadings and communalities, columns that follow the factors most first."""
     _, variance = _variances(subject.model, loadings)
     scale = np.sqrt(np.where(variance > 0, variance, 1.0))
@@ -154,7 +177,7 @@ def _heat(subject: Subject, loadings: Array, related: Array | None) -> Html:
     order = np.argsort(-np.abs(relative).max(axis=1), kind="stable")[:_COLUMNS]
     kept = communalities(subject.model, loadings)
     names = [subject.names[j] for j in order]
-    heads = [*(f"factor {j + 1}" for j in range(relative.shape[1])), "communality"]
+    heads = [*(f"{word} {j + 1}" for j in range(relative.shape[1])), "communality"]
     texts = [[*(_two_places(v) for v in relative[j]), share(float(kept[j]))] for j in order]
     titles = [
         [*(f"{number(v, 4)} in units of the column" for v in loadings[j, :_FACTORS]), ""]
@@ -162,10 +185,11 @@ def _heat(subject: Subject, loadings: Array, related: Array | None) -> Html:
     ]
     shades = np.column_stack([relative[order], np.zeros(len(order))])
     size = loadings.shape[1]
-    more = f" of the first {_FACTORS} of {size} factors" if size > _FACTORS else ""
+    more = f" of the first {_FACTORS} of {size} {word}s" if size > _FACTORS else ""
     if len(loadings) > _COLUMNS:
         more += f"; the {_COLUMNS} columns with the largest loadings"
-    caption = f"Standardised loadings{more}"
+    what = "Standardised loadings" if word == "factor" else "Correlations with the sources"
+    caption = f"{what}{more}"
     picture = heat_table("column", names, heads, shades, texts, caption, most=1.0, titles=titles)
     pixels = subject.image is not None and not subject.image.guessed
     return details("By pixel, as a table", picture) if pixels else picture
@@ -188,9 +212,10 @@ def _section_of_mixture(subject: Subject, loadings: Array) -> Section | None:
     if loadings.shape[1] != len(subject.names) or not loadings.shape[2]:
         return None
     noise = np.asarray(subject.model.noise_variance_, float)
-    size, used = len(loadings), min(len(loadings), _COMPONENTS)
+    shown = _components_in_use(subject)
+    size, used = len(shown), min(len(shown), _COMPONENTS)
     rows = []
-    for k in range(used):
+    for k in shown[:used]:
         parts = shares(loadings[k], noise[k])
         cells = [share(float(v)) for v in parts[:_FACTORS]]
         rows.append([str(k), share(float(parts.sum())), *cells])
@@ -199,12 +224,38 @@ def _section_of_mixture(subject: Subject, loadings: Array) -> Section | None:
     shared = noise.ndim < 2 or noise.shape[-1] != loadings.shape[1]
     what = "total variance of all columns" if shared else "variance of a column, on average,"
     caption = f"Share of the {what} within a component that its factors explain{more}"
-    factors = plural(loadings.shape[2], "factor")
     lead = (
-        f"Each component has {factors} of its own; factor 1 of one component has nothing to do "
-        "with factor 1 of another."
+        f"{_numbers_of_factors(subject, shown)}; factor 1 of one component has nothing to do with "
+        "factor 1 of another."
         if size > 1
-        else f"The only component has {factors}."
+        else f"The only component has {plural(_own_factors(subject)[shown[0]], 'factor')}."
     )
     body = table(["component", "together", *heads], rows, caption)
     return Section("factors", "Factors within components", lead, body)
+
+
+def _components_in_use(subject: Subject) -> list[int]:
+    """Components that rows have; a fit that learns their number leaves others without any."""
+    active = getattr(subject.model, "active_", None)
+    size = len(subject.model.loadings_)
+    return list(range(size)) if active is None else np.flatnonzero(active).tolist()
+
+
+def _own_factors(subject: Subject) -> list[int]:
+    """Factors of each component, learned or given."""
+    size, _, most = np.shape(subject.model.loadings_)
+    learned = getattr(subject.model, "n_factors_", None)
+    return np.broadcast_to(most if learned is None else learned, size).tolist()
+
+
+def _numbers_of_factors(subject: Subject, shown: list[int]) -> str:
+    """How many factors components have, which need not be the same."""
+    own = _own_factors(subject)
+    numbers = [own[k] for k in shown]
+    if len(set(numbers)) == 1:
+        return f"Each component has {plural(numbers[0], 'factor')} of its own"
+    if len(shown) > _COMPONENTS:
+        return f"Components have {min(numbers)} to {max(numbers)} factors of their own"
+    words = [f"component {k} has {plural(own[k], 'factor')}" for k in shown]
+    each = join_words(words, _COMPONENTS)
+    return f"{each[0].upper()}{each[1:]} of its own"

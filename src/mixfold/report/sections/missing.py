@@ -83,6 +83,9 @@ def table_of_columns(subject: Subject, recovered: Recovery | None = None) -> Htm
             cells.append(f"{part} ({share(float(common))})" if j in subject.codes else part)
         numbers = (columns.mean[j], columns.deviation[j], columns.minimum[j], columns.maximum[j])
         texts = [number(v) for v in numbers]
+        if subject.schema is not None:
+            ends = [subject.entry(j, float(v)) for v in numbers[2:]]
+            texts = [subject.entry(j, float(numbers[0])), texts[1], *ends]
         if j in subject.codes:  # their mean means nothing
             texts[:2] = ["codes", ""]
         rows.append([*cells, *texts])

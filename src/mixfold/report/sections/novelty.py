@@ -135,12 +135,14 @@ def _reason(subject: Subject, reason: Reason) -> str:
     """``income 12 (expected 40)``; of codes, ``colour = 2 (most probable 0)``."""
     name = short(subject.names[reason.column], 30)
     codes = reason.column in subject.codes
-    text = f"{name} = {number(reason.value)}" if codes else f"{name} {number(reason.value)}"
+    seen = subject.entry(reason.column, reason.value)
+    text = f"{name} = {seen}" if codes else f"{name} {seen}"
     said = []
     if np.isfinite(reason.expected):
         # the expected one of zeros and ones is the probability of a one
         value = round(reason.expected) if codes else reason.expected
-        said.append(f"{'most probable' if codes else 'expected'} {number(value)}")
+        shown = subject.entry(reason.column, value)
+        said.append(f"{'most probable' if codes else 'expected'} {shown}")
     if np.isfinite(reason.oddness):
         said.append(odder(reason.oddness))
     return f"{text} ({', '.join(said)})" if said else text

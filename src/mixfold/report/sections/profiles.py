@@ -29,9 +29,9 @@ def profiles(subject: Subject) -> Section | None:
         return None
     order = np.array([j for j in found.order if j not in found.codes], dtype=int)
     which = _largest(groups)
-    parts = [_words(groups, found, subject.names, which)]
+    parts = [_words(subject, groups, found, which)]
     if len(order):
-        parts.append(_heat(groups, found, subject.names, order[:_COLUMNS], which))
+        parts.append(_heat(subject, groups, found, order[:_COLUMNS], which))
     body = join(parts)
     if subject.image is not None and not subject.image.guessed:
         body = details("By pixel, as a table", body)
@@ -67,41 +67,44 @@ def _largest(groups: Groups) -> Array:
     return np.sort(np.argsort(-groups.weights[groups.shown], kind="stable")[:_GROUPS])
 
 
-def _words(groups: Groups, found: Profiles, names: list[str], which: Array) -> Html:
+def _words(subject: Subject, groups: Groups, found: Profiles, which: Array) -> Html:
     """A line for each group: its columns that are far from those of all rows."""
     lines = []
     for i in which:
-        text = _describe_profile(found, int(i), names)
+        text = _describe_profile(subject, found, int(i))
         lines.append(tag("li", tag("strong", groups.label(groups.shown[i])), ": ", text))
     return tag("ul", *lines, class_="described")
 
 
-def _describe_profile(found: Profiles, i: int, names: list[str]) -> Html | str:
+def _describe_profile(subject: Subject, found: Profiles, i: int) -> Html | str:
     size = np.nan_to_num(np.abs(found.apart[i]))
     for j in found.codes:
         size[j] = found.code_apart(i, j)[1]
     best = [int(j) for j in np.argsort(-size, kind="stable")[:_NAMED] if size[j] >= _FAR]
     if not best:
         return "close to all rows in every column"
-    return listed([_told(found, i, j, short(names[j])) for j in best], ", ")
+    return listed([_told(subject, found, i, j) for j in best], ", ")
 
 
-def _told(found: Profiles, i: int, j: int, name: str) -> str:
+def _told(subject: Subject, found: Profiles, i: int, j: int) -> str:
     """``high income (+1.2 sd)``, or ``colour 2 in 81.0% (all rows 33.0%)``."""
+    name = short(subject.names[j])
     if j not in found.codes:
         apart = found.apart[i, j]
         return f"{'high' if apart > 0 else 'low'} {name} ({add_sign(apart)} sd)"
     code, _ = found.code_apart(i, j)
     shares = found.codes[j]
     together = found.parts @ shares[:, code] / found.parts.sum()
-    return f"{name} = {code} in {share(float(shares[i, code]))} (all rows {share(float(together))})"
+    level = subject.level(j, code)
+    all_rows = share(float(together))
+    return f"{name} = {level} in {share(float(shares[i, code]))} (all rows {all_rows})"
 
 
-def _heat(groups: Groups, found: Profiles, names: list[str], order: Array, which: Array) -> Html:
+def _heat(subject: Subject, groups: Groups, found: Profiles, order: Array, which: Array) -> Html:
     spelled = found.deviations is not None and len(which) <= _SPELLED
     texts, titles = [], []
     for j in order:
-        texts.append([_cell(found, i, j, spelled) for i in which])
+        texts.append([_cell(subject, found, i, j, spelled) for i in which])
         titles.append([_title(found, i, j) for i in which])
     heads = groups.heads(groups.shown[which])
     hidden = int(found.numbers.sum()) - len(order)
@@ -111,15 +114,22 @@ def _heat(groups: Groups, found: Profiles, names: list[str], order: Array, which
     spread = "" if found.deviations is None else " (hover for the standard deviation)"
     spread = f" \u00b1 the standard deviation of {whose}" if spelled else spread
     caption = f"Mean of each column in each {groups.word}{spread}{more}"
-    rows, shades = [names[j] for j in order], found.apart[np.ix_(which, order)].T
+    rows, shades = [subject.names[j] for j in order], found.apart[np.ix_(which, order)].T
     return heat_table("column", rows, heads, shades, texts, caption, most=2.0, titles=titles)
 
 
-def _cell(found: Profiles, i: int, j: int, spelled: bool) -> Html:
+def _cell(subject: Subject, found: Profiles, i: int, j: int, spelled: bool) -> Html:
     mean = _rate(found, j, found.means[i, j])
-    if not spelled or found.deviations is None:
-        return escape(mean)
-    return join([mean, tag("small", f" \u00b1 {_rate(found, j, found.deviations[i, j], 2)}")])
+    deviation = None if found.deviations is None else found.deviations[i, j]
+    spread = "" if deviation is None else f" \u00b1 {_rate(found, j, deviation, 2)}"
+    kind = None if subject.schema is None else subject.schema.used[j]
+    if kind is not None and (kind.kind == "date" or kind.scale == "log"):
+        mean = subject.entry(j, found.means[i, j])
+        if deviation is not None and kind.kind == "date":
+            spread = f" \u00b1 {number(deviation, 2)} days"
+        elif deviation is not None:
+            spread = f" times or divided by {number(np.exp(deviation), 2)}"
+    return join([mean, tag("small", spread)]) if spelled and spread else escape(mean)
 
 
 def _rate(found: Profiles, j: int, value: float, digits: int = 3) -> str:

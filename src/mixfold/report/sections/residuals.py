@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mixfold.contracts import Array
@@ -15,7 +17,11 @@ from mixfold.report.sections.factors import communalities
 from mixfold.report.subject import Subject
 from mixfold.report.tables import bar, table
 
+# errors in standard deviations that are rounding of float64
+_ROUNDING = 1e-12
 _COLUMNS, _OPEN, _ROWS, _NAMED, _PICTURES = 60, 12, 10, 3, 9
+# errors below this part of a standard deviation are those of arithmetic
+_ROUNDING = 1e-9
 
 
 def residuals(subject: Subject) -> Section | None:
@@ -26,12 +32,25 @@ def residuals(subject: Subject) -> Section | None:
     sums = look.residuals
     assert sums.errors is not None
     kept = sums.explained_variance(look.columns)
+    if _is_exact(sums, look.columns):
+        lead = "Reconstructed rows are the rows themselves, but for rounding: nothing is left out."
+        return Section("residuals", "Reconstruction", lead, join([]))
     rebuilt = _rebuilt(subject, sums)
+    if len(sums.worst.values) and -float(np.min(sums.worst.values)) < _ROUNDING:
+        words = "The model has as many directions as the rows: every entry is rebuilt exactly."
+        return Section("residuals", "Reconstruction", words, join([]))
     parts = [_columns(subject, kept), _rows(subject, sums, rebuilt)]
     if subject.image is not None:
         parts.insert(0, _pictures(subject, subject.image))
     return Section("residuals", "Reconstruction", _lead(subject, kept),
                    join(parts))  # fmt: skip
+
+
+def _is_exact(sums: ResidualSums, columns: Any) -> bool:
+    """Whether no row differs from its reconstruction by more than rounding, in sd."""
+    worst = -np.asarray(sums.worst.values, float)
+    offset = np.abs(columns.mean) / np.where(columns.deviation > 0, columns.deviation, 1.0)
+    return bool((worst <= _ROUNDING * (1 + np.nanmax(offset))).all())
 
 
 def _lead(subject: Subject, kept: Array) -> str:

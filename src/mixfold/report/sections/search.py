@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mixfold.contracts import Array
-from mixfold.estimators.search.results import CRITERIA, HELD_OUT, describe_evidence, note
+from mixfold.estimators.search.results import CRITERIA, WITH_ERRORS, describe_evidence, note
 from mixfold.report.charts.lines import Curve, line_chart
 from mixfold.report.formatting import NOTHING, count, number, plural
 from mixfold.report.markup import Html, join, tag
@@ -24,6 +24,7 @@ _NAMES = {
     "bound": "bound on the log evidence",
     "log-loss": "held-out log loss per row",
     "squared-error": "held-out squared error",
+    "gap": "gap statistic",
 }
 
 
@@ -83,7 +84,7 @@ def _table(results: Any, values: Array, best: int, name: str) -> Html:
     order = np.argsort(np.nan_to_num(results["delta"], nan=np.inf), kind="stable")[:_SHOWN]
     tested = bool(np.isfinite(results["p_value"]).any())
     criterion = next(key for key, words in _NAMES.items() if words == name)
-    errors, with_errors = f"{CRITERIA[criterion][0]}_se", criterion in HELD_OUT
+    errors, with_errors = f"{CRITERIA[criterion][0]}_se", criterion in WITH_ERRORS
     rows = []
     for i in order:
         error = f" \u00b1 {number(results[errors][i], 2)}" if with_errors else ""
@@ -129,7 +130,7 @@ def _notes(asked: Any, results: Any, best: int) -> list[Note]:
     column, sign = CRITERIA[asked.criterion]
     better = sign * (np.asarray(results[column], float) - float(results[column][best])) < 0
     floored = int((better & np.asarray(results["degenerate"], dtype=bool)).sum())
-    if floored:
+    if floored and asked.criterion != "gap":
         notes.append(
             Note(
                 f"{plural(floored, 'setting')} with a better {_NAMES[asked.criterion]} could not "
