@@ -31,6 +31,7 @@ def test_mapped_blocks_are_copies_and_changes_of_a_private_map_survive(tmp_path:
 _PEAK = """
 import sys, numpy as np
 from mixfold.engine.sources import open_source
+import mixfold.engine.sources.files  # readers are imported where they are needed
 if sys.argv[2] == "map":
     data = np.load(sys.argv[1], mmap_mode="r")
 else:
