@@ -56,6 +56,8 @@ INSIDE = POSITIVE / (1 + POSITIVE.max())
 _OWN = np.random.default_rng(1)
 _ROOTS = _OWN.normal(size=(80, 2, 4))
 MATRICES = (_ROOTS @ _ROOTS.transpose(0, 2, 1))[:, *np.tril_indices(2)]
+HEAVY = _OWN.laplace(size=(400, 3)) @ _OWN.normal(size=(3, 3))
+HEAVY[0, 0] = np.nan
 WORDS = {"size": X[:, 0], "kind": np.where(Y, "a", "b")}
 SKEWED = {"fee": np.exp(1.5 * X[:40, 0])}
 GRADES = {"grade": list("abcab") * 10}
@@ -564,8 +566,8 @@ NETWORKS = [
     row("or sklearn.decomposition.FastICA for sources with light",
         fit("ICA", rows=X, random_state=0), fit("PPCA", 2),
         lambda: FastICA(2, random_state=0, whiten="unit-variance").fit(X)),
-    row("by PPCA().fit(X).impute(X), say", fit("ICA", rows=HOLED),
-        fit("ICA", rows=m.PPCA().fit(HOLED).impute(HOLED), random_state=0)),
+    row("by PPCA().fit(X).impute(X), say", fit("ICA", rows=HEAVY),
+        fit("ICA", rows=m.PPCA(2).fit(HEAVY).impute(HEAVY), random_state=0)),
     row("solver='multiplicative' keeps signs: it needs",
         fit("MatrixFactorization", rows=POSITIVE, **factorise(solver="multiplicative")),
         fit("MatrixFactorization", rows=POSITIVE, **factorise(
@@ -843,7 +845,7 @@ LINES = [
          "cluster {csv} -n 2 --threshold 0.1 --max-components 2",
          "cluster {csv} -n 2 --max-components 2 --seed 0",
          "cluster {csv} --threshold 0.1 --max-components 2 --seed 0"),
-    line("name one without a target that has a density, as gaussian-mixture or ppca",
+    line("name one without a target {}",
          "fit {csv} --model mixture-classifier --target kind --columns a,b --out {out} "
          "--set estimator=kmeans",
          "fit {csv} --model mixture-classifier --target kind --columns a,b --out {out} "

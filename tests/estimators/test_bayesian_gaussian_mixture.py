@@ -281,6 +281,7 @@ def test_sparse_rows_and_tables(table: np.ndarray) -> None:
 
 
 @unfinished
+@pytest.mark.filterwarnings("ignore:Every row occurs 6 times")
 @pytest.mark.parametrize("batch", [None, 500])
 def test_threads_give_the_same_bits(holed: np.ndarray, batch: int | None) -> None:
     X = np.tile(holed, (6, 1))  # two blocks

@@ -34,6 +34,7 @@ SETTINGS_THAT_PUBLISH_MORE = {
         "estimator": mixfold.MLiT(), "novelty": 0.1, "paper_protocol": True
     },
     "Mixture": {"family": "auto"},
+    "MixtureOfFactorModels": {"discriminant": "curved", "max_iter": 10},
     "PPCA": {"n_components": "ard"},
     "SupervisedPPCA": {"task": "ordered"},
 }  # fmt: skip

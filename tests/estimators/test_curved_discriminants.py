@@ -141,7 +141,8 @@ def test_a_search_compares_straight_and_curved_by_held_out_classes() -> None:
 
 
 def test_the_borders_are_drawn(model: Any) -> None:
-    figure = pytest.importorskip("matplotlib.figure")
+    import matplotlib.figure as figure
+
     X, y = ring(seed=1)
     ax = figure.Figure().subplots()
     plot_discriminant(model, X, y, ax=ax)

@@ -119,4 +119,4 @@ def test_sources_are_correlations_of_columns_and_sources(page) -> None:
     # and what is read off the rows is much the same
     seen = np.corrcoef(X.T, model.transform(X).T)[:3, 3:]
     assert np.allclose(seen, model.mixing_ / scale[:, None], atol=0.15)
-    assert "every entry is rebuilt exactly" in text_of(found, "residuals")
+    assert "Reconstructed rows are the rows themselves" in text_of(found, "residuals")

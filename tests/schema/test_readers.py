@@ -156,8 +156,8 @@ def test_spreadsheets(tmp_path: Path) -> None:
     sheet.append([])
     sheet.append(["town", "sales", "since"])
     for i in range(6):
-        sheet.append([f"t{i % 3}", 10.5 * i, pd.Timestamp(2020, 1, 1 + i).to_pydatetime()])
-    sheet.append(["Total", 157.5, None])
+        sheet.append([f"t{i % 3}", 10.5 * i**2, pd.Timestamp(2020, 1, 1 + i).to_pydatetime()])
+    sheet.append(["Total", 577.5, None])
     book.create_sheet("notes").append(["nothing"])
     book.save(tmp_path / "t.xlsx")
     found = read_table(tmp_path / "t.xlsx")

@@ -197,7 +197,8 @@ def _make_features(block: Block, frame: Frame, features: FeatureMap) -> Array:
         U = np.concatenate([np.where(seen, U, 0), seen])
     V = np.concatenate([np.ones((1, block.n_rows)), U])
     T = V[features.left]
-    T *= V[features.right]
+    with np.errstate(over="ignore"):  # rows that far away are left out, and seen to one by one
+        T *= V[features.right]
     return T
 
 
@@ -210,7 +211,9 @@ def _small_pass(
     block: Block, frame: Frame, features: FeatureMap, theta: Array, trusted: float
 ) -> Sums:
     T = _features(block, frame, features)
-    R, sums = share_rows(theta @ T, block, trusted)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = theta @ T
+    R, sums = share_rows(scores, block, trusted)
     return replace(sums, moments=R @ T.T)
 
 

@@ -184,7 +184,7 @@ def wait_for(future: Any, client: Any) -> Any:
             try:
                 return future.result(timeout=seconds)
             except TimeoutError:
-                if future.status == "error":  # of the task itself
+                if future.done() and future.status == "error":  # of the task itself
                     raise
                 if future.done():  # the result is on its way, which takes as long as it takes
                     seconds *= 2

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Real
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from mixfold.contracts import Array, Block, Pilot
 from mixfold.estimators.shell.base import warn
-from mixfold.families.component import dense_rows
 
 Totals = tuple[float, float, float]
 # weights that add up to more than this many times the rows are told of; where evidence chooses a
@@ -175,10 +176,23 @@ def _step_of(values: Array) -> float:
     return step if np.allclose(places, np.round(places), rtol=0, atol=0.01) else 0.0
 
 
+def _hash_sparse_rows(X: Any) -> Array:
+    """Sums of a number for each entry that is not zero, by its column and value."""
+    values = np.where(np.isnan(X.data), np.inf, X.data).astype(np.float64)
+    places = (X.indices.astype(np.uint64) + np.uint64(1)) * np.uint64(0xD1B54A32D192ED03)
+    mixed = (values.view(np.uint64) ^ places) * np.uint64(0x9E3779B97F4A7C15)
+    mixed ^= mixed >> np.uint64(29)
+    mixed *= np.uint64(0xBF58476D1CE4E5B9)
+    mixed[values == 0] = 0
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])
+    return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
+
+
 def hash_rows(block: Block) -> Array:
     """A number for each row of positive weight, the same for the same entries."""
-    X = dense_rows(block.X)
-    X = X if block.weight is None else X[block.weight > 0]
+    X = block.X if block.weight is None else block.X[np.flatnonzero(block.weight > 0)]
+    if sparse.issparse(X):
+        return _hash_sparse_rows(X.tocsr())
     X = np.ascontiguousarray(np.where(np.isnan(X), np.inf, X) + 0.0, dtype=np.float64)
     hashed = np.zeros(len(X), np.uint64)
     for column in X.view(np.uint64).T:

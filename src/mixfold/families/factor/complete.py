@@ -87,7 +87,8 @@ def _small_scores(P: Array, quadratic: Array, shift: Array, constant: Array) -> 
     K, d = shift.shape
     P = P.reshape(len(P), K, d + 1)
     P[:, :, :d] -= shift
-    norm = (P[:, :, :d] ** 2).sum(axis=2) + 2 * P[:, :, d] - quadratic
+    with np.errstate(over="ignore", invalid="ignore"):  # as kernels do
+        norm = (P[:, :, :d] ** 2).sum(axis=2) + 2 * P[:, :, d] - quadratic
     return P.reshape(len(P), -1), constant + norm / 2
 
 
