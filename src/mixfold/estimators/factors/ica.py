@@ -220,7 +220,7 @@ class ICA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstimator):
         mean = weight @ S
         spread = np.maximum(weight @ (S - mean) ** 2, np.finfo(float).tiny)
         found = weight @ SOURCES[self.sources].log_density(S)
-        plain = np.flatnonzero(found <= -0.5 * np.log(2 * np.pi * np.e * spread))
+        plain = np.flatnonzero(found <= -0.5 * (1 + np.log(2 * np.pi * spread)))
         if len(plain) > 1:
             which = ", ".join(map(str, plain[:_NAMED])) + (", ..." if len(plain) > _NAMED else "")
             warn(
