@@ -201,3 +201,23 @@ def test_the_report_speaks_the_words_of_the_table(tmp_path: Path) -> None:
     text = Path(tmp_path / "r.html").read_text(encoding="utf-8")
     assert "city = Paris in" in text and "smoker: yes" in text
     assert "2020-" in text or "2021-" in text
+
+
+def test_what_is_known_stays_to_the_last_bit() -> None:
+    # one column is modelled by its logarithm, the other recorded in steps far below its level
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({
+        "income": np.exp(2 * rng.normal(size=N)) * 1e3,
+        "moment": rng.normal(size=N) + 1e12,
+        "small": rng.normal(size=N).astype(np.float32),
+        "when": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 10**15, N), unit="ns"),
+    })  # fmt: skip
+    holed = frame.mask(rng.random(frame.shape) < 0.1)
+    holed["small"] = frame["small"]
+    complete = auto().fit(holed).impute(holed)
+    known = holed.notna()
+    pd.testing.assert_frame_equal(complete.where(known), holed, check_exact=True)
+    assert complete.notna().all().all()
+    table = holed[["income", "moment", "small"]].to_numpy()
+    filled = np.asarray(auto().fit(table).impute(table))
+    np.testing.assert_array_equal(filled[~np.isnan(table)], table[~np.isnan(table)])

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from mixfold.contracts import Array
 from mixfold.schema import words
@@ -200,6 +201,24 @@ def _as_float(text: str) -> float | None:
 
 
 # ------------------------------------------------ to entries
+
+
+def fill(column: Column, entries: Any, found: pa.ChunkedArray) -> Any:
+    """The entries of a column, with ``found`` where they are missing or cannot be read.
+
+    Of the type of the entries, or that of ``found`` where the first cannot hold it.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SchemaWarning)
+        known = pa.array(np.isfinite(encode(column, entries)))
+    if pa.types.is_dictionary(entries.type):
+        entries = entries.cast(entries.type.value_type)
+    for kind in (entries.type, found.type):
+        try:
+            return pc.if_else(known, entries.cast(kind), found.cast(kind))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue
+    return found
 
 
 def decode(column: Column, values: Array, round_: bool = True) -> pa.Array:

@@ -290,15 +290,17 @@ class Schema:
     def decode_rows(self, numbers: Array, like: Any = None, round: bool = True) -> Any:
         """Numbers (n, D) as a table of the kind of ``like``.
 
-        Columns that are set aside are those of ``like``, which has as many rows.
+        Columns that are set aside are those of ``like``, which has as many rows, and so are the
+        entries that it knows: back from a number they need not be the same to the last bit.
         """
         found = self.decode(numbers, round)
         beside = None if like is None else read_table(like, None)
         if beside is not None:
-            columns = {
-                name: found.column(name) if name in found.column_names else beside.column(name)
-                for name in beside.names
-            }
+            columns = {name: beside.column(name) for name in beside.names}
+            for column in self.used:
+                columns[column.name] = coding.fill(
+                    column, columns[column.name], found.column(column.name)
+                )
             found = pa.table(columns)
         package = type(like).__module__.partition(".")[0]
         if package == "polars":
