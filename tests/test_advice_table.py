@@ -525,7 +525,19 @@ SEARCH = [
         lambda: m.GaussianMixture(1).fit(X).bic(X)),
 ]  # fmt: skip
 
+FAR = np.random.default_rng(0).normal(size=(52, 2))
+FAR[3, 1] = 1e150
+
+
+def in_batches(rows: Any) -> Call:
+    """Of too many sources, which give back the entry that is far out."""
+    return fit("MatrixFactorization", rows=rows, n_components=4, max_iter=5, batch_size=5,
+               random_state=0)
+
+
 NETWORKS = [
+    row("Rescale the columns, or correct the entries that are far out", in_batches(FAR),
+        in_batches(FAR / 1e50), in_batches(np.minimum(FAR, 5.0))),
     row("fine_tune='up-down' or None",
         fit("DeepBeliefNetwork", rows=X / 20 + 0.4, **small(fine_tune="discriminative",
                                                            fine_tune_epochs=1)),
