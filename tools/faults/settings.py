@@ -682,6 +682,7 @@ RARER = {
     "visible": ("bernoulli", "gaussian"),
     "warm_start": (True, True, True),
     "weight_concentration_prior": (1e-3, 10.0),
+    "whiten": (True, False),
     "weights_init": ([0.5, 0.5], [0.3, 0.7]),
     "MixtureClassifier.decision": ("reconstruction",),
     "KernelPCA.gamma": ("learn", 1e-3, "scale"),
