@@ -229,3 +229,28 @@ def test_good_links_pass(tmp_path: Path, body: str) -> None:
 def test_bad_links_are_told(tmp_path: Path, body: str, told: str) -> None:
     (found,) = _site(tmp_path, body)
     assert told in found and "a.html" in found
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "lacks"),
+    [
+        ("guide/a.html", "<p>words</p>", True),
+        ("guide/a.html", "<img class='made align-left' src='a.png'>", False),
+        ("guide/a.html", "<img src='drawn-by-hand.png'>", True),
+        ("tutorial.html", "<p>words</p>", True),
+        ("glossary.html", "<p>words</p>", False),
+        ("generated/mixfold.A.html", "<dl class='py class'></dl>", True),
+        ("generated/mixfold.A.html", "<dl class='py class'></dl><img class='made' src='a'>", False),
+        ("generated/mixfold.f.html", "<dl class='py function'></dl>", False),
+        ("generated/mixfold.contracts.A.html", "<dl class='py class'></dl>", False),
+    ],
+)
+def test_pages_without_their_picture_are_told(
+    tmp_path: Path, name: str, body: str, lacks: bool
+) -> None:
+    check = _ours("check_site")
+    page = tmp_path / name
+    page.parent.mkdir(exist_ok=True)
+    page.write_text(f"<html><body>{body}</body></html>", encoding="utf-8")
+    (*found,) = check.without_picture({page: check.read(page)}, tmp_path)
+    assert len(found) == lacks and all(name in line for line in found)
