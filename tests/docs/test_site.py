@@ -24,6 +24,7 @@ def _importable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     for name in set(sys.modules) - before:
         if name in (
+            "breaks",
             "mounts",
             "docstrings",
             "formulas",
@@ -55,6 +56,8 @@ def _ours(name: str, needs: str = "") -> ModuleType:
         ("[a](../../README.md)", "[a](../index.md)"),
         ("[`f`](../../src/mixfold/families)", "`f`"),
         ("[`PPCA`](../../src/mixfold/estimators/factors/ppca.py)", "`PPCA`"),
+        ("[`PPCA`](../../src/mixfold/estimators/factors/ppca.py)`(2)`", "`PPCA(2)`"),
+        ("[a](../models.md)`(2)`", "[a](../models.md)`(2)`"),
         ("[a](../../src/mixfold/metrics.py)", "[a](../../src/mixfold/metrics.py)"),
         ("[a](https://example.org/x.md)", "[a](https://example.org/x.md)"),
         ("[a](#place)", "[a](#place)"),
@@ -147,6 +150,43 @@ def test_public_names_lead_to_the_reference() -> None:
     assert names["GaussianMixture"] == "mixfold.GaussianMixture"
     assert names["plot_search"] == names["mixfold.plots.plot_search"] == "mixfold.plots.plot_search"
     assert "Model" not in names and "Case" not in names, "words that pages use otherwise"
+
+
+# ------------------------------------------------ tables and titles
+
+
+def test_columns_of_tables_are_as_wide_as_their_texts() -> None:
+    from docutils import nodes
+
+    breaks = _ours("breaks")
+    path = "tests/estimators/test_factor_mixtures.py"
+    rows = [["no", "some words in a cell", path], ["yes", "", "some words " * 10]]
+    assert breaks.column_kinds(rows) == ["short", "middle", "long"]
+    table = nodes.table()
+    for row in rows:
+        table += nodes.row("", *(nodes.entry("", nodes.literal("", cell)) for cell in row))
+    breaks._break(None, table, "page")
+    assert [entry["classes"] for entry in table.findall(nodes.entry)] == [
+        ["short"], ["middle"], ["long"], ["short"], ["middle"], ["long"],
+    ]  # fmt: skip
+    code = list(table.findall(nodes.literal))[2]
+    shown = [part.astext() for part in code.findall(nodes.Text) if part.astext() != "<wbr>"]
+    assert "".join(shown) == path and shown[:3] == ["tests/", "estimators/", "test_"]
+
+
+def test_names_in_titles_break_between_their_words() -> None:
+    from docutils import nodes
+
+    breaks = _ours("breaks")
+    for name, words in (
+        ("LatentDirichletAllocation", ["Latent", "Dirichlet", "Allocation"]),
+        ("plot_ellipses", ["plot_", "ellipses"]),
+        ("MixtureOfPPCA", ["Mixture", "Of", "PPCA"]),
+    ):
+        section = nodes.section("", nodes.title("", name))
+        breaks._break(None, section, "generated/page")
+        shown = [part.astext() for part in section.findall(nodes.Text)]
+        assert [word for word in shown if word != "<wbr>"] == words
 
 
 # ------------------------------------------------ thumbnails of the gallery
