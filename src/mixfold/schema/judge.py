@@ -28,6 +28,8 @@ _MOST_LEVELS = 30
 _ROWS_PER_LEVEL = 5
 # of the entries that say something, so many have to be numbers in a column of numbers
 _SHARE_OF_NUMBERS = 0.9
+# unless it is one word that they are not
+_MOST_OF_A_WORD = 0.5
 # identifiers: a column of fewer rows may well have different values by chance
 _FEWEST_ROWS_OF_IDS = 10
 # numbers that stand for "not known" where nothing else comes near them
@@ -58,8 +60,7 @@ def judge(entries: Entries) -> Column:
     if not known:
         return make("empty", "it has no entries", used=False)
     if entries.levels:
-        kind = "ordered" if entries.ordered else "category"
-        return _of_levels(make, list(entries.levels), kind, "it is categorical in the table")
+        return _judge_levels(make, list(entries.levels), entries.ordered)
     if entries.stored == "boolean":
         return _of_two(make, sorted(set(known)), "it holds True and False")
     if entries.stored in ("date", "datetime"):
@@ -101,7 +102,7 @@ def _judge_text(entries: Entries, known: list[str]) -> Column:
         return make("empty", "it has no entries", used=False)
     if _are_codes(counts):
         width = len(next(iter(counts)))
-        why = f"its numbers begin with zeros and have {width} digits each, as codes do"
+        why = f"some of its numbers begin with zeros and all have {width} digits, as codes do"
         return _judge_codes(make, counts, why)
     for find in (_find_numbers, _find_dates):
         found = find(make, counts)
@@ -125,7 +126,11 @@ def _find_numbers(make: _Maker, counts: Counter[str]) -> Column | None:
     if found is None:
         return None
     odd = Counter({text: among[text] for text in found.unread})
-    if odd.total() > (1 - _SHARE_OF_NUMBERS) * sum(among.values()) or len(odd) > 10:
+    share = odd.total() / sum(among.values())
+    n_numbers = len(among) - len(odd)
+    # a word that comes again and again beside numbers stands for none; so do a few odd entries
+    one_word = len(odd) <= 2 and n_numbers >= 10 and not any(c.isdigit() for t in odd for c in t)
+    if share > (_MOST_OF_A_WORD if one_word else 1 - _SHARE_OF_NUMBERS) or len(odd) > 10:
         return None
     if len(among) - len(odd) < 2 and len(odd) >= 2:
         return None
@@ -262,6 +267,21 @@ def _judge_codes(make: _Maker, counts: Counter[str], why: str) -> Column:
 
 
 # ------------------------------------------------ levels
+
+
+def _judge_levels(make: _Maker, levels: list[Any], ordered: bool) -> Column:
+    """A column that the table itself holds as categories."""
+    why = "it is categorical in the table"
+    if ordered and len(levels) > 2:
+        return _of_levels(make, levels, "ordered", "it is ordered in the table")
+    if len(levels) <= 2:
+        words_only = all(isinstance(level, str) for level in levels)
+        two = words.order_yes_no(levels) if words_only and len(levels) == 2 else levels
+        return _of_two(make, two, why)
+    scale = words.find_scale(levels) if all(isinstance(one, str) for one in levels) else None
+    if scale:
+        return _of_levels(make, scale, "ordered", "its values are grades")
+    return _of_levels(make, levels, "category", why)
 
 
 def _of_levels(make: _Maker, levels: list[Any], kind: str, reason: str, **more: Any) -> Column:

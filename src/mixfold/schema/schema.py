@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from mixfold.contracts import Array
 from mixfold.schema import coding
@@ -296,9 +298,10 @@ class Schema:
         beside = None if like is None else read_table(like, None)
         if beside is not None:
             columns = {
-                name: found.column(name) if name in found.column_names else beside.column(name)
+                name: self._filled(name, found.column(name), beside.column(name))
+                if name in found.column_names else beside.column(name)
                 for name in beside.names
-            }
+            }  # fmt: skip
             found = pa.table(columns)
         package = type(like).__module__.partition(".")[0]
         if package == "polars":
@@ -306,8 +309,29 @@ class Schema:
 
             return polars.from_arrow(found)
         if package == "pandas":
-            return found.to_pandas().set_axis(like.index, axis=0)
-        return found
+            return _as_pandas(found, like)
+        return np.column_stack(found.columns) if isinstance(like, np.ndarray) else found
+
+    def _filled(self, name: str, decoded: Any, entries: Any) -> Any:
+        """Entries as they stand in a table, those that say nothing taken from ``decoded``."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", coding.SchemaWarning)
+            holes = np.isnan(coding.encode(self[name], entries))
+        kind = entries.type
+        if pa.types.is_dictionary(kind):
+            entries = entries.cast(kind.value_type)
+        if pa.types.is_null(entries.type):
+            return decoded
+        if pa.types.is_integer(entries.type):  # what fills a hole of codes may be any number
+            whole = np.asarray(decoded.drop_null().cast(pa.float64()))
+            target = entries.type if np.all(whole == np.round(whole)) else pa.float64()
+            decoded, entries = decoded.cast(target, safe=False), entries.cast(target)
+        else:
+            decoded = decoded.cast(entries.type, safe=False)
+        filled = pc.if_else(pa.array(holes), decoded, entries)
+        if not pa.types.is_dictionary(kind):
+            return filled
+        return filled.dictionary_encode()
 
     def decode(self, numbers: Array, round: bool = True) -> pa.Table:
         """Numbers (n, D), as of :meth:`encode`, as a table of entries as they came in.
@@ -423,6 +447,23 @@ class Schema:
             return cls.from_text(Path(path).read_text(encoding="utf-8"))
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{path} is no schema: {error}") from error
+
+
+def _as_pandas(found: pa.Table, like: Any) -> Any:
+    """A data frame with the index and, where they can hold the values, the types of another."""
+    frame = found.to_pandas().set_axis(like.index, axis=0)
+    if not like.columns.is_unique:
+        return frame
+    for name, kind in like.dtypes.items():
+        own = str(name)
+        if (
+            kind != object
+            and own in frame
+            and (frame[own].dtype != kind or hasattr(kind, "categories"))
+        ):
+            with contextlib.suppress(ValueError, TypeError):
+                frame[own] = frame[own].astype(object).astype(kind)
+    return frame
 
 
 def _some(names: list[str]) -> str:
