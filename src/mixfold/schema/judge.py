@@ -21,6 +21,7 @@ from mixfold.schema import words
 from mixfold.schema.column import Column
 from mixfold.schema.dates import SENTINELS, find_dates, parse_clock, parse_date, to_days
 from mixfold.schema.numbers import FoundFormat, NumberFormat, find_format, is_bound
+from mixfold.schema.scales import NAMES, choose_scale, is_beta
 
 # fewer different values than this are levels, if each has a few rows
 _MOST_LEVELS = 30
@@ -380,11 +381,28 @@ def _kind_of_numbers(make: _Maker, values: Array, written: NumberFormat | None) 
             return make("cyclic", reason, period=(start, period), **limits)
     percent = written is not None and written.suffix.strip() == "%"
     if not whole and not percent and different[0] >= 0 and different[-1] <= 1:
-        return make("number", "its numbers lie between 0 and 1", scale="share", **limits)
-    if _is_skewed(values):
-        reason = "its numbers are positive, and their logarithms are far less skewed"
-        return make("number", reason, scale="log", **limits)
+        share = _judge_shares(make, values, limits)
+        if share is not None:
+            return share
+    scale, gain = choose_scale(values)
+    if scale != "plain":
+        reason = f"its {NAMES[scale]} is far closer to a few normals (BIC {gain:.0f} lower)"
+        return make("number", reason, scale=scale, **limits)
     return make("number", f"it has {u} different numbers", **limits)
+
+
+def _judge_shares(make: _Maker, values: Array, limits: dict[str, Any]) -> Column | None:
+    """Numbers between 0 and 1 that beta laws describe better than normals do.
+
+    Zeros and ones are moved inwards as far as one of so many rows can tell (Smithson and Verkuilen
+    2006): (x (n - 1) + 1 / 2) / n.
+    """
+    ends = values.min() == 0 or values.max() == 1
+    margin = 0.5 / len(values) if ends else 0.0
+    if not is_beta(margin + (1 - 2 * margin) * values):
+        return None
+    reason = "its numbers lie between 0 and 1, and beta laws suit them better than normals"
+    return make("number", reason, scale="share", margin=margin, **limits)
 
 
 def _whole_numbers(
@@ -411,9 +429,7 @@ def _whole_numbers(
         inside = start <= low and high <= start + period and u <= period + 1
         if word in names and inside and high - low > 0.5 * period:
             reason = f"it is called {word!r} and lies between {low:g} and {high:g}"
-            first = int(low if low in (start, start + 1) else start)
-            again = tuple(range(first, first + int(period))) if period <= 31 else ()
-            return make("cyclic", reason, period=(start, period), levels=again, **limits)
+            return make("cyclic", reason, period=(start, period), **limits)
     if names & words.YEAR_NAMES and low > 1000 and high < 3000:
         if u <= 6:
             return _of_levels(
@@ -447,19 +463,6 @@ def _step(different: Array) -> float | None:
         if np.all(np.abs(scaled - np.round(scaled)) < 1e-6 * np.maximum(1, np.abs(scaled))):
             return step if len(different) > 1 else None
     return None
-
-
-def _is_skewed(values: Array) -> bool:
-    if len(values) < 20 or values.min() <= 0:
-        return False
-    plain, logs = _skewness(values), _skewness(np.log(values))
-    return plain > 1 and abs(logs) < 0.5 * plain and values.max() > 5 * values.min()
-
-
-def _skewness(values: Array) -> float:
-    z = values - values.mean()
-    spread = float(np.sqrt(np.mean(z**2)))
-    return float(np.mean((z / spread) ** 3)) if spread > 0 else 0.0
 
 
 def _plain(values: Array, whole: bool) -> list[Any]:
