@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -19,6 +20,7 @@ from mixfold.schema.column import KINDS, MODELLED, SCALES, Column
 from mixfold.schema.judge import Entries, judge, stored_type
 from mixfold.schema.numbers import NumberFormat
 from mixfold.schema.readers import Table, read_table
+from mixfold.schema.scales import log_slope
 
 # rows that are looked at
 _ROWS = 20_000
@@ -28,8 +30,10 @@ _CODED = b"mixfold.coded"
 # which family of components models a kind of column
 _FAMILIES = {
     "number": "full", "date": "full", "count": "negative-binomial", "yes/no": "bernoulli",
-    "category": "categorical", "ordered": "categorical",
+    "category": "categorical", "ordered": "categorical", "cyclic": "von-mises",
 }  # fmt: skip
+# in place of those whose parameters have no posterior that can be integrated
+_WITH_POSTERIOR = {"negative-binomial": "poisson", "von-mises": "full", "beta": "full"}
 
 
 class Schema:
@@ -238,13 +242,31 @@ class Schema:
         """Names of the columns that models see."""
         return [column.name for column in self.used]
 
-    def families(self) -> dict[str, list[str]]:
-        """Which family of components suits which columns, as ``Mixture`` takes it."""
+    def families(self, posterior: bool = False) -> dict[str, list[str]]:
+        """Which family of components suits which columns, as ``Mixture`` takes it.
+
+        ``posterior``: only families whose parameters have a posterior, for inference other than
+        'em'.
+        """
         found: dict[str, list[str]] = {}
         for column in self.used:
-            family = _FAMILIES.get(column.kind) or ("categorical" if column.has_levels else "full")
+            family = "categorical" if column.has_levels else _FAMILIES[column.kind]
+            if column.kind == "yes/no":
+                family = "bernoulli"
+            if column.kind == "number" and column.scale == "share":
+                family = "beta"
+            if posterior:
+                family = _WITH_POSTERIOR.get(family, family)
             found.setdefault(family, []).append(column.name)
         return found
+
+    def family_options(self) -> dict[str, dict[str, Any]]:
+        """Settings of these families that the columns say, as ``Mixture`` takes them."""
+        periods = [
+            column.period[1] for column in self.used
+            if column.kind == "cyclic" and not column.has_levels and column.period is not None
+        ]  # fmt: skip
+        return {"von-mises": {"period": periods}} if periods else {}
 
     # ------------------------------------------------ numbers and entries
 
@@ -318,8 +340,8 @@ class Schema:
 
             return polars.from_arrow(found)
         if package == "pandas":
-            return found.to_pandas().set_axis(like.index, axis=0)
-        return found
+            return _as_pandas(found, like)
+        return np.column_stack(found.columns) if isinstance(like, np.ndarray) else found
 
     def decode(self, numbers: Array, round: bool = True) -> pa.Table:
         """Numbers (n, D), as of :meth:`encode`, as a table of entries as they came in.
@@ -343,8 +365,9 @@ class Schema:
         nothing."""
         total = np.zeros(len(numbers))
         for j, column in enumerate(self.used):
-            if column.kind == "number" and column.scale == "log":
-                total -= np.nan_to_num(numbers[:, j])
+            total += np.nan_to_num(
+                np.where(np.isnan(numbers[:, j]), 0.0, log_slope(column, numbers[:, j]))
+            )
         return total
 
     # ------------------------------------------------ showing and keeping
@@ -435,6 +458,21 @@ class Schema:
             return cls.from_text(Path(path).read_text(encoding="utf-8"))
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{path} is no schema: {error}") from error
+
+
+def _as_pandas(found: pa.Table, like: Any) -> Any:
+    """A data frame with the index and, where they can hold the values, the types of another."""
+    frame = found.to_pandas().set_axis(like.index, axis=0)
+    if not like.columns.is_unique:
+        return frame
+    for name, kind in like.dtypes.items():
+        own = str(name)
+        if own not in frame or (str(kind) == "object"):
+            continue
+        if frame[own].dtype != kind or hasattr(kind, "categories"):
+            with contextlib.suppress(ValueError, TypeError):
+                frame[own] = frame[own].astype(object).astype(kind)
+    return frame
 
 
 def _some(names: list[str]) -> str:
