@@ -273,10 +273,12 @@ FACTORS = [
         fit("GTM", 1, n_points=3, n_basis=3), fit("GTM", 1, n_points=4, n_basis=4)),
     row("and the limit is {}; lower n_points", fit("GTM", 2, n_points=101),
         fit("GTM", 2, n_points=5)),
-    row("set_params(scale='latent') first",
+    row("set_params(scale='latent', whiten=None) first",
         lambda: then(m.PPCA(2, scale="white").fit(X), lambda f: f.transform(X, return_cov=True)),
         lambda: then(m.PPCA(2, scale="white").fit(X).set_params(scale="latent"),
                      lambda f: f.transform(X, return_cov=True))),
+    row("give one of the two", fit("PPCA", 2, scale="scores", whiten=True),
+        fit("PPCA", 2, scale="scores"), fit("PPCA", 2, whiten=True)),
     row("call set_output(transform='default') first",
         lambda: per_component(table_of_latents("MixtureOfPPCA")),
         lambda: as_arrays(table_of_latents("MixtureOfPPCA")),
@@ -525,7 +527,19 @@ SEARCH = [
         lambda: m.GaussianMixture(1).fit(X).bic(X)),
 ]  # fmt: skip
 
+FAR = np.random.default_rng(0).normal(size=(52, 2))
+FAR[3, 1] = 1e150
+
+
+def in_batches(rows: Any) -> Call:
+    """Of too many sources, which give back the entry that is far out."""
+    return fit("MatrixFactorization", rows=rows, n_components=4, max_iter=5, batch_size=5,
+               random_state=0)
+
+
 NETWORKS = [
+    row("Rescale the columns, or correct the entries that are far out", in_batches(FAR),
+        in_batches(FAR / 1e50), in_batches(np.minimum(FAR, 5.0))),
     row("fine_tune='up-down' or None",
         fit("DeepBeliefNetwork", rows=X / 20 + 0.4, **small(fine_tune="discriminative",
                                                            fine_tune_epochs=1)),

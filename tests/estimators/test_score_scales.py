@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 
 import mixfold
-from mixfold import PPCA, FactorAnalysis, MixtureOfFactorAnalyzers, MixtureOfPPCA
+from mixfold import PPCA, FactorAnalysis, KernelPCA, MixtureOfFactorAnalyzers, MixtureOfPPCA
 from mixfold.contracts import Array
 
 SCALES = ["latent", "scores", "white"]
@@ -61,6 +62,54 @@ def test_scores_are_those_of_pca(table: Array, center: bool, lacking: bool) -> N
         if white is not None:
             theirs = PCA(2, whiten=True).fit(rows).transform(rows) * np.sqrt(300 / 299)
             np.testing.assert_allclose(white.transform(rows) * flip, theirs, atol=1e-8)
+
+
+@models
+@pytest.mark.parametrize(("whiten", "scale"), [(False, "scores"), (True, "white")])
+def test_whiten_is_that_of_scikit_learn(
+    table: Array, model: Any, whiten: bool, scale: str, tmp_path: Path
+) -> None:
+    fitted = clone(model).set_params(whiten=whiten).fit(table)
+    wanted = clone(model).set_params(scale=scale).fit(table).transform(table)
+    np.testing.assert_array_equal(fitted.transform(table), wanted)
+    again = fitted.inverse_transform(fitted.transform(table))
+    fitted.save(tmp_path / "model.mixfold")
+    loaded = mixfold.load(tmp_path / "model.mixfold")
+    np.testing.assert_array_equal(loaded.inverse_transform(loaded.transform(table)), again)
+    np.testing.assert_array_equal(
+        fitted.set_params(whiten=None, scale=scale).transform(table), wanted
+    )
+
+
+def test_whiten_takes_the_place_of_pca(table: Array) -> None:
+    for whiten in (False, True):
+        theirs = PCA(2, whiten=whiten).fit_transform(table)
+        ours = PPCA(2, whiten=whiten).fit_transform(table)
+        ratio = np.sqrt(299 / 300) if whiten else 1.0  # variances over n - 1
+        flip = np.sign((theirs * ours).sum(axis=0))
+        np.testing.assert_allclose(ours * flip * ratio, theirs, atol=1e-8)
+    kernel = KernelPCA(2, random_state=0).fit(table)
+    scores = kernel.transform(table)
+    np.testing.assert_array_equal(kernel.set_params(whiten=False).transform(table), scores)
+    white = kernel.set_params(whiten=True).transform(table)
+    np.testing.assert_array_equal(
+        white, kernel.set_params(whiten=None, scale="white").transform(table)
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (PPCA(2, scale="scores", whiten=True), "whiten=True means scale='white', but scale='scor"),
+        (FactorAnalysis(2, scale="white", whiten=False), "give one of the two"),
+        (MixtureOfPPCA(2, 2, scale="white", whiten=False), "give one of the two"),
+        (KernelPCA(2, scale="latent", whiten=True), "but scale='latent'; give one of the two"),
+        (PPCA(2, whiten="unit-variance"), "'whiten' parameter of PPCA must be None or True or F"),
+    ],
+)
+def test_what_contradicts_is_refused(table: Array, model: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        model.fit(table)
 
 
 @models

@@ -20,7 +20,7 @@ from mixfold.engine.sources import open_source
 MOST_NUMBERS = 2**20
 # of the rows that were there at the last look: by how much they have grown when they are looked at
 # again, and when they are worth a start of their own
-_LOOK, _START = 1 / 8, 1.0
+_LOOK, _START = 1 / 8, 1 / 2
 
 
 @record

@@ -28,7 +28,7 @@ FAR_AWAY = 50.0
 # origins and scales of data that can be squared, and some room
 _FARTHEST = 1e155
 # scales whose squares can be told from zero, and some room
-_LEAST_SCALE = 1e-165
+LEAST_SCALE = 1e-165
 
 
 @record
@@ -80,8 +80,8 @@ def check_frames(value: Any) -> None:
             for name, array in (("origin", frame.origin), ("scale", frame.scale)):
                 if np.abs(array).max(initial=0.0) > _FARTHEST:
                     raise ValueError(f"the {name} of a frame is beyond {_FARTHEST:g}")
-            if frame.scale.min(initial=1.0) < _LEAST_SCALE:
-                raise ValueError(f"the scale of a frame is below {_LEAST_SCALE:g}")
+            if frame.scale.min(initial=1.0) < LEAST_SCALE:
+                raise ValueError(f"the scale of a frame is below {LEAST_SCALE:g}")
         for part in parts.values():
             check_frames(part)
 
@@ -146,7 +146,7 @@ def widen_constant_columns(frame: Frame, X: Array, spread: Array) -> Frame:
     constant = np.nanmax(X, axis=0) == np.nanmin(X, axis=0)
     # of n sampled rows none differs: at most about one in n does
     own = spread / np.sqrt(len(X))
-    scale = np.where(constant & (own > _LEAST_SCALE), own, frame.scale)
+    scale = np.where(constant & (own > LEAST_SCALE), own, frame.scale)
     return Frame(frame.origin, scale, frame.rounding)
 
 

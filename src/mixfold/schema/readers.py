@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,15 @@ def _array_of(values: Any) -> Any:
         TypeError,
         OverflowError,
     ):
+        values = list(values)
+        known = [value for value in values if _as_text(value) is not None]
+        if known and all(isinstance(value, date) for value in known):  # midnights lack a clock
+            moments = [
+                value if isinstance(value, datetime) or value is None
+                else datetime(value.year, value.month, value.day)
+                for value in values
+            ]  # fmt: skip
+            return pa.array(moments, pa.timestamp("us"), from_pandas=True)
         found = pa.array([_as_text(value) for value in values], pa.string())
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
@@ -263,7 +273,7 @@ def _from_rows(path: Path, rows: list[list[Any]], notes: list[str], n_rows: int 
     rows = [row for row in rows if any(cell is not None for cell in row)]
     top = _find_header([[cell is not None for cell in row] for row in rows[:50]])
     if top:
-        notes.append(f"{top} lines above the names of the columns are left out")
+        notes.append(_lines_above(top))
     names = ["" if cell is None else str(cell) for cell in rows[top]]
     body = rows[top + 1 :]
     body, found = _without_total(body)
@@ -275,6 +285,15 @@ def _from_rows(path: Path, rows: list[list[Any]], notes: list[str], n_rows: int 
     notes += _notes_on_names([names[j] for j in keep], unique)
     arrays = [_array_of([row[j] for row in body]) for j in keep]
     return Table(pa.Table.from_arrays(arrays, names=unique), tuple(notes))
+
+
+def _lines_above(n: int) -> str:
+    lines = (
+        "line above the names of the columns is"
+        if n == 1
+        else ("lines above the names of the columns are")
+    )
+    return f"{n} {lines} left out"
 
 
 def _find_header(filled: list[list[bool]]) -> int:
@@ -298,7 +317,14 @@ def _read_statistics(path: Path, n_rows: int | None) -> Table:
     read = {".sav": "read_sav", ".zsav": "read_sav", ".por": "read_por", ".dta": "read_dta",
             ".sas7bdat": "read_sas7bdat", ".xpt": "read_xport"}[path.suffix.lower()]  # fmt: skip
     limit = {} if n_rows is None else {"row_limit": n_rows}
-    frame, _ = getattr(pyreadstat, read)(str(path), apply_value_formats=True, **limit)
+    frame, meta = getattr(pyreadstat, read)(str(path), apply_value_formats=True, **limit)
+    for name, labels in meta.variable_to_label.items():
+        if meta.variable_measure.get(name) == "ordinal" and hasattr(frame[name], "cat"):
+            seen = set(frame[name].cat.categories)
+            by_code = [text for _, text in sorted(meta.value_labels[labels].items())]
+            if seen <= set(by_code):
+                in_order = [text for text in by_code if text in seen]
+                frame[name] = frame[name].cat.reorder_categories(in_order, ordered=True)
     return read_table(frame)
 
 
@@ -370,7 +396,7 @@ def find_dialect(path: Path) -> tuple[Dialect, tuple[str, ...]]:
         return Dialect(encoding, delimiter, skip, ()), ()
     top = filled[_find_header([[bool(cell.strip()) for cell in rows[i]] for i in filled])]
     if top > filled[0]:
-        notes.append(f"{top} lines above the names of the columns are left out")
+        notes.append(_lines_above(top))
     names, below = tuple(rows[top]), [row for row in rows[top + 1 : top + 200] if row]
     dialect = Dialect(encoding, delimiter, skip + top, names)
     if _looks_like_data(names, below):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -19,6 +20,7 @@ from mixfold.schema.column import KINDS, MODELLED, SCALES, Column
 from mixfold.schema.judge import Entries, judge, stored_type
 from mixfold.schema.numbers import NumberFormat
 from mixfold.schema.readers import Table, read_table
+from mixfold.schema.scales import log_slope
 
 # rows that are looked at
 _ROWS = 20_000
@@ -28,8 +30,10 @@ _CODED = b"mixfold.coded"
 # which family of components models a kind of column
 _FAMILIES = {
     "number": "full", "date": "full", "count": "negative-binomial", "yes/no": "bernoulli",
-    "category": "categorical", "ordered": "categorical",
+    "category": "categorical", "ordered": "categorical", "cyclic": "von-mises",
 }  # fmt: skip
+# in place of those whose parameters have no posterior that can be integrated
+_WITH_POSTERIOR = {"negative-binomial": "poisson", "von-mises": "full", "beta": "full"}
 
 
 class Schema:
@@ -238,13 +242,31 @@ class Schema:
         """Names of the columns that models see."""
         return [column.name for column in self.used]
 
-    def families(self) -> dict[str, list[str]]:
-        """Which family of components suits which columns, as ``Mixture`` takes it."""
+    def families(self, posterior: bool = False) -> dict[str, list[str]]:
+        """Which family of components suits which columns, as ``Mixture`` takes it.
+
+        ``posterior``: only families whose parameters have a posterior, for inference other than
+        'em'.
+        """
         found: dict[str, list[str]] = {}
         for column in self.used:
-            family = _FAMILIES.get(column.kind) or ("categorical" if column.has_levels else "full")
+            family = "categorical" if column.has_levels else _FAMILIES[column.kind]
+            if column.kind == "yes/no":
+                family = "bernoulli"
+            if column.kind == "number" and column.scale == "share":
+                family = "beta"
+            if posterior:
+                family = _WITH_POSTERIOR.get(family, family)
             found.setdefault(family, []).append(column.name)
         return found
+
+    def family_options(self) -> dict[str, dict[str, Any]]:
+        """Settings of these families that the columns say, as ``Mixture`` takes them."""
+        periods = [
+            column.period[1] for column in self.used
+            if column.kind == "cyclic" and not column.has_levels and column.period is not None
+        ]  # fmt: skip
+        return {"von-mises": {"period": periods}} if periods else {}
 
     # ------------------------------------------------ numbers and entries
 
@@ -300,15 +322,17 @@ class Schema:
     def decode_rows(self, numbers: Array, like: Any = None, round: bool = True) -> Any:
         """Numbers (n, D) as a table of the kind of ``like``.
 
-        Columns that are set aside are those of ``like``, which has as many rows.
+        Columns that are set aside are those of ``like``, which has as many rows, and so are the
+        entries that it knows: back from a number they need not be the same to the last bit.
         """
         found = self.decode(numbers, round)
         beside = None if like is None else read_table(like, None)
         if beside is not None:
-            columns = {
-                name: found.column(name) if name in found.column_names else beside.column(name)
-                for name in beside.names
-            }
+            columns = {name: beside.column(name) for name in beside.names}
+            for column in self.used:
+                columns[column.name] = coding.fill(
+                    column, columns[column.name], found.column(column.name)
+                )
             found = pa.table(columns)
         package = type(like).__module__.partition(".")[0]
         if package == "polars":
@@ -316,8 +340,8 @@ class Schema:
 
             return polars.from_arrow(found)
         if package == "pandas":
-            return found.to_pandas().set_axis(like.index, axis=0)
-        return found
+            return _as_pandas(found, like)
+        return np.column_stack(found.columns) if isinstance(like, np.ndarray) else found
 
     def decode(self, numbers: Array, round: bool = True) -> pa.Table:
         """Numbers (n, D), as of :meth:`encode`, as a table of entries as they came in.
@@ -341,8 +365,9 @@ class Schema:
         nothing."""
         total = np.zeros(len(numbers))
         for j, column in enumerate(self.used):
-            if column.kind == "number" and column.scale == "log":
-                total -= np.nan_to_num(numbers[:, j])
+            total += np.nan_to_num(
+                np.where(np.isnan(numbers[:, j]), 0.0, log_slope(column, numbers[:, j]))
+            )
         return total
 
     # ------------------------------------------------ showing and keeping
@@ -433,6 +458,21 @@ class Schema:
             return cls.from_text(Path(path).read_text(encoding="utf-8"))
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{path} is no schema: {error}") from error
+
+
+def _as_pandas(found: pa.Table, like: Any) -> Any:
+    """A data frame with the index and, where they can hold the values, the types of another."""
+    frame = found.to_pandas().set_axis(like.index, axis=0)
+    if not like.columns.is_unique:
+        return frame
+    for name, kind in like.dtypes.items():
+        own = str(name)
+        if own not in frame or (str(kind) == "object"):
+            continue
+        if frame[own].dtype != kind or hasattr(kind, "categories"):
+            with contextlib.suppress(ValueError, TypeError):
+                frame[own] = frame[own].astype(object).astype(kind)
+    return frame
 
 
 def _some(names: list[str]) -> str:

@@ -76,6 +76,8 @@ class FactorAnalysis(FactorModel):
         What ``transform`` gives. 'latent': posterior means of the latents, shrunk by the noise
         (Thomson's regression scores). 'scores': weighted least squares, without shrinkage
         (Bartlett's scores). 'white': scores of unit variance, uncorrelated unless the factors are.
+    whiten : bool or None, default=None
+        As of scikit-learn's PCA: True means scale='white', False scale='scores'. None: ``scale``.
     tol : float, default=1e-6
         The fit stops when the total gain still to come, extrapolated from the recent rate of
         convergence, is below ``tol``. The gain is that of the log-likelihood per row (per unit of
@@ -166,6 +168,7 @@ class FactorAnalysis(FactorModel):
         "n_components": (rule.nothing(), rule.integer(0), rule.one_of(["ard"])),
         "rotation": (rule.nothing(), rule.one_of(ROTATIONS)),
         "scale": (rule.one_of(SCALES),),
+        "whiten": (rule.nothing(), rule.boolean()),
     }
 
     def __init__(
@@ -176,6 +179,7 @@ class FactorAnalysis(FactorModel):
         loadings_prior: Any = None,
         noise_prior: Any = None,
         scale: str = "latent",
+        whiten: bool | None = None,
         tol: float = 1e-6,
         noise_floor: float = 1e-6,
         max_iter: int = 1000,
@@ -194,6 +198,7 @@ class FactorAnalysis(FactorModel):
         self.loadings_prior = loadings_prior
         self.noise_prior = noise_prior
         self.scale = scale
+        self.whiten = whiten
         self.tol = tol
         self.noise_floor = noise_floor
         self.max_iter = max_iter

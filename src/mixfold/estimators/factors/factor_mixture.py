@@ -46,6 +46,7 @@ from mixfold.estimators.shell.fitting import (
     warn_about_empty_rows,
     warn_about_fit,
 )
+from mixfold.estimators.shell.score_scale import score_scale
 from mixfold.estimators.shell.units import warn_about_units
 from mixfold.families.factor import FactorFamily, OwnLoadings, TiedLoadings
 from mixfold.families.factor.bayes import BayesFactors
@@ -96,6 +97,7 @@ class FactorMixture(MixedLatents, MixtureEstimator):
         "tied": (rule.Rule("some of ('loadings', 'noise')", _is_tied),),
         "init_params": (rule.one_of(FACTOR_STARTS),),
         "scale": (rule.one_of(SCALES),),
+        "whiten": (rule.nothing(), rule.boolean()),
     }  # fmt: skip
     _stored: ClassVar[tuple[str, ...]] = (
         "_params", "_holes", "_total", "converged_", "stop_reason_", "n_iter_", "n_passes_",
@@ -116,6 +118,7 @@ class FactorMixture(MixedLatents, MixtureEstimator):
         merge_split: bool = True,
         tied: tuple[str, ...] = (),
         scale: str = "latent",
+        whiten: bool | None = None,
         tol: float = 1e-6,
         noise_floor: float = 1e-6,
         max_iter: int = 500,
@@ -141,6 +144,7 @@ class FactorMixture(MixedLatents, MixtureEstimator):
         self.merge_split = merge_split
         self.tied = tied
         self.scale = scale
+        self.whiten = whiten
         self.tol = tol
         self.noise_floor = noise_floor
         self.max_iter = max_iter
@@ -357,6 +361,7 @@ class FactorMixture(MixedLatents, MixtureEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        score_scale(self)
         check_priors(self)
         if self.n_factors is None:
             return

@@ -37,6 +37,7 @@ from mixfold.estimators.shell.fitting import (
     warn_about_empty_rows,
 )
 from mixfold.estimators.shell.latents import LatentEstimator
+from mixfold.estimators.shell.score_scale import score_scale
 from mixfold.families.factor import FactorFamily, FactorParams
 from mixfold.families.factor.noise import Noise
 from mixfold.math.frame import Frame
@@ -109,6 +110,7 @@ class FactorModel(LatentEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        score_scale(self)
         if not self._learns_size:
             return
         if self.loadings_prior is not None:
@@ -403,10 +405,11 @@ class FactorModel(LatentEstimator):
             (n_samples, n_components, n_components).
         """
         check_is_fitted(self)
-        if return_cov and self.scale != "latent":
+        if return_cov and score_scale(self) != "latent":
             raise ValueError(
                 "return_cov=True gives covariances of the latents and needs scale='latent', got "
-                f"scale={self.scale!r}; set_params(scale='latent') first (no fit is needed)"
+                f"scale={score_scale(self)!r}; set_params(scale='latent', whiten=None) first (no "
+                "fit is needed)"
             )
         turn = self._latent_turn()
         if not return_cov:

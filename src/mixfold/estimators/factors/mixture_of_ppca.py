@@ -60,6 +60,8 @@ class MixtureOfPPCA(FactorMixture):
         What ``transform`` gives. 'latent': posterior means of the latents, shrunk by the noise.
         'scores': those of PCA in each component, coordinates along its loadings at length one.
         'white': scores of unit variance within each component.
+    whiten : bool or None, default=None
+        As of scikit-learn's PCA: True means scale='white', False scale='scores'. None: ``scale``.
     tol : float, default=1e-6
         The fit stops when the total gain still to come, extrapolated from the recent rate of
         convergence, is below ``tol``. The gain is that of the log-likelihood per row (per unit of

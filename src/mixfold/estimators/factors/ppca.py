@@ -74,6 +74,8 @@ class PPCA(FactorModel):
         What ``transform`` gives. 'latent': posterior means of the latents, shrunk by the noise.
         'scores': those of PCA, coordinates along ``components_``. 'white': scores of unit variance
         (PCA's with ``whiten=True``, but for n_samples - 1 in its variances).
+    whiten : bool or None, default=None
+        As of scikit-learn's PCA: True means scale='white', False scale='scores'. None: ``scale``.
     tol : float, default=1e-6
         The fit stops when the total gain still to come, extrapolated from the recent rate of
         convergence, is below ``tol``. Only EM, which iterates, has this rule. The gain is that of
@@ -172,6 +174,7 @@ class PPCA(FactorModel):
         "center": (rule.boolean(),),
         "solver": (rule.one_of([*SOLVERS, "em"]),),
         "scale": (rule.one_of(SCALES),),
+        "whiten": (rule.nothing(), rule.boolean()),
     }  # fmt: skip
     _stored: ClassVar[tuple[str, ...]] = (*FactorModel._stored, "solver_")
 
@@ -184,6 +187,7 @@ class PPCA(FactorModel):
         loadings_prior: Any = None,
         noise_prior: Any = None,
         scale: str = "latent",
+        whiten: bool | None = None,
         tol: float = 1e-6,
         noise_floor: float = 1e-12,
         max_iter: int = 500,
@@ -203,6 +207,7 @@ class PPCA(FactorModel):
         self.loadings_prior = loadings_prior
         self.noise_prior = noise_prior
         self.scale = scale
+        self.whiten = whiten
         self.tol = tol
         self.noise_floor = noise_floor
         self.max_iter = max_iter

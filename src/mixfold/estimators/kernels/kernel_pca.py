@@ -51,6 +51,7 @@ from mixfold.estimators.shell.kernel_features import (
 )
 from mixfold.estimators.shell.parameters import rules_of
 from mixfold.estimators.shell.predictions import match_dtype
+from mixfold.estimators.shell.score_scale import score_scale
 from mixfold.estimators.shell.units import warn_about_units
 from mixfold.models.kernels.axes import eigenvectors
 from mixfold.models.kernels.preimage import PreImages, pre_images
@@ -121,6 +122,8 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
     scale : {'scores', 'latent', 'white'}, default='scores'
         What ``transform`` gives: the scores of kernel PCA; posterior means of z, shrunk by the
         noise; or scores of unit variance.
+    whiten : bool or None, default=None
+        As of scikit-learn's PCA: True means scale='white', False scale='scores'. None: ``scale``.
     noise_variance : float or None, default=None
         Variance of the features in each direction beside the axes. None takes the mean of what the
         axes leave (over n_samples - 1 directions where the space has no bound).
@@ -269,6 +272,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         "landmarks": (rule.nothing(), rule.integer(1), _ROWS),
         "solver": (rule.one_of(_SOLVERS),),
         "scale": (rule.one_of(["scores", "latent", "white"]),),
+        "whiten": (rule.nothing(), rule.boolean()),
         "noise_variance": (rule.nothing(), _POSITIVE),
         "max_iter": (rule.integer(1),),
         "cache_size": (rule.number(0),),
@@ -291,6 +295,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         landmarks: Any = None,
         solver: str = "auto",
         scale: str = "scores",
+        whiten: bool | None = None,
         noise_variance: float | None = None,
         tol: float = 1e-6,
         max_iter: int = 100,
@@ -312,6 +317,7 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         self.landmarks = landmarks
         self.solver = solver
         self.scale = scale
+        self.whiten = whiten
         self.noise_variance = noise_variance
         self.tol = tol
         self.max_iter = max_iter
@@ -364,10 +370,14 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
             return self.transform(X)
         return np.asarray(in_dtype(scores * self._score_factor(), self._dtype))
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        refuse_contradictions(self.kernel, self.landmarks, self.solver)
+        score_scale(self, "scores")
+
     def _fit_and_score(self, X: Any, sample_weight: Any) -> Array | None:
         """Fit, and give the scores of the rows, where they are at hand; for both of the above."""
         self._check_parameters()
-        refuse_contradictions(self.kernel, self.landmarks, self.solver)
         refuse_to_learn(self.kernel, self.gamma, self.n_components)
         self._refuse_holes()
         source = self._open(X, reset=True, weight=sample_weight, min_rows=2)
@@ -420,7 +430,6 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
         self
         """
         self._check_parameters()
-        refuse_contradictions(self.kernel, self.landmarks, self.solver)
         self._refuse_holes()
         begun = hasattr(self, "_projector")
         if not begun and (is_to_learn(self.gamma) or is_to_learn(self.n_components)):
@@ -563,10 +572,10 @@ class KernelPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MixfoldEstima
 
     def _score_factor(self) -> Array:
         """What scores are multiplied by (d,), as ``scale`` says."""
-        axes = self._projector.axes
-        if self.scale == "latent":
+        axes, scale = self._projector.axes, score_scale(self, "scores")
+        if scale == "latent":
             return axes.shrinkage()
-        return 1 / np.sqrt(axes.variances) if self.scale == "white" else np.ones(len(axes.values))
+        return 1 / np.sqrt(axes.variances) if scale == "white" else np.ones(len(axes.values))
 
     @available_if(_computes_kernel)
     def score_samples(self, X: Any) -> Array:

@@ -199,8 +199,13 @@ class SupervisedEstimator(LatentEstimator):
         """Fewer rows that say the same to the model, where there are such."""
         return kept
 
+    def _relearn_outputs(self, kept: KeptRows) -> KeptRows:
+        """How outputs are coded, by all rows that are kept; parameters and rows in that code."""
+        return kept
+
     def _look_again(self, kept: KeptRows) -> None:
         """Climb from where the stream is by all rows that are kept, and perhaps from a start."""
+        kept = self._relearn_outputs(kept)
         source, model = kept.source(), self._joint_model()
         executor, seed = self._executor(source), self._stream[0]
         pilot = draw_pilot(source, executor, pilot_size(source, model.n_components), seed)

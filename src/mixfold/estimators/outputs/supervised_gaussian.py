@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from mixfold.contracts import Array, Block, Event
+from mixfold.engine.kept_rows import KeptRows
 from mixfold.engine.sources import open_source
 from mixfold.estimators.factors.factor_priors import loadings_prior_of, noise_prior_of
 from mixfold.estimators.outputs.supervised import SupervisedEstimator
@@ -172,6 +173,14 @@ class GaussianOutputEstimator(SupervisedEstimator):
         self._coding = now.follow(encoded, weights, self._known_weight).coding
         self._known_weight += now.count_known(encoded, weights)
         return now.code(encoded)
+
+    def _relearn_outputs(self, kept: KeptRows) -> KeptRows:
+        last = OutputSet(self._target, self._coding)
+        X, y = kept.with_holes()
+        learned, y = last.relearn(y, kept.weight, self.standardize)
+        self._coding = learned.coding
+        self._take_over(last)
+        return kept.replace_rows(X, y, kept.weight)
 
     # ------------------------------------------------ what a fit publishes
 

@@ -13,6 +13,7 @@ from mixfold.contracts import Array, Block
 from mixfold.estimators.shell.base import warn
 from mixfold.estimators.shell.density import DensityEstimator
 from mixfold.estimators.shell.predictions import match_dtype
+from mixfold.estimators.shell.score_scale import score_scale
 from mixfold.families.factor import FactorFamily
 from mixfold.models.factors import factor_use
 from mixfold.models.factors.factor_use import RECONSTRUCTIONS, Inferred
@@ -24,6 +25,7 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Density
 
     # what ``transform`` gives, of the models that have it as a parameter
     scale: str = "latent"
+    whiten: bool | None = None
     # whether scores are coordinates along axes of length one, as those of PCA
     _unit_axes: ClassVar[bool] = False
     # names of ways to reconstruct that suit the model
@@ -61,10 +63,11 @@ class LatentEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Density
     # ------------------------------------------------ latents
 
     def _score_maps(self) -> Array | None:
-        """What posterior means are multiplied by (K, d, d), as ``scale`` says; None: nothing."""
-        if self.scale == "latent":
+        """What posterior means are multiplied by (K, d, d), by ``scale``; None: nothing."""
+        scale = score_scale(self)
+        if scale == "latent":
             return None
-        return factor_use.score_maps(self._canonical(), self.scale, self._unit_axes)
+        return factor_use.score_maps(self._canonical(), scale, self._unit_axes)
 
     def _infer_blocks(self, X: Any, answer: Any) -> list[Any]:
         """``answer(inferred)`` of each block; rows without a single entry are told of."""

@@ -144,6 +144,23 @@ class OutputSet:
         counts = before * coding.prior + fresh
         return replace(self, coding=replace(coding, prior=counts / counts.sum()))
 
+    def relearn(
+        self, outputs: Array, weights: Array, standardize: bool | str
+    ) -> tuple[OutputSet, Array]:
+        """The code that a fit of these outputs (n, L) has, and the outputs in it.
+
+        They are in the code of before, which a first batch may have settled.
+        """
+        before = self.coding
+        if self.target.task == "classification":
+            means, deviations = _moments(outputs, weights)
+            coding = replace(before, means=means, variances=deviations**2)
+            return replace(self, coding=coding), outputs
+        encoded = outputs * before.scale + before.center
+        coding = _code_numbers(encoded, weights, _is_standardized(self.target.task, standardize))
+        found = replace(self, coding=replace(coding, seen=before.seen | coding.seen))
+        return found, found.code(encoded)
+
     def decode(self, outputs: Array) -> Array:
         """Outputs (n, L) as y was given: the nearest class, labels at one half, numbers."""
         if self.target.task == "classification":
@@ -180,10 +197,13 @@ def learn_output_set(
     if target.task == "classification":
         coding = _code_classes(encoded, weights, len(target.classes), plain_codes)
     else:
-        wanted = target.task == "regression" if standardize == "auto" else bool(standardize)
-        coding = _code_numbers(encoded, weights, wanted)
+        coding = _code_numbers(encoded, weights, _is_standardized(target.task, standardize))
     found = OutputSet(target, coding)
     return found, found.code(encoded)
+
+
+def _is_standardized(task: str, standardize: bool | str) -> bool:
+    return task == "regression" if standardize == "auto" else bool(standardize)
 
 
 def learn_score_output(y: Any, task: str, weights: Array | None) -> tuple[OutputSet, Array]:

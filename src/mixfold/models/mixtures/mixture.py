@@ -268,7 +268,7 @@ class Mixture:
             X = np.asarray(dense_rows(block.X)[far], dtype=float)
             with np.errstate(over="ignore", invalid="ignore"):
                 again = self.family.scores(Block(X, complete=block.complete), reading.components)
-            log_density[far] = np.nan_to_num(again.log_density, nan=-np.inf)
+            log_density[far] = np.where(np.isnan(again.log_density), -np.inf, again.log_density)
         return log_density + reading.log_weights
 
     def log_joint_and_base(self, reading: MixtureReading, block: Block) -> tuple[Array, Array]:
