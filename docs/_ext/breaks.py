@@ -15,6 +15,7 @@ from docutils import nodes
 # longest text of a column in characters, and the class of its cells (see site.css)
 _KINDS = ((14, "short"), (45, "middle"))
 _LONG = "long"
+_MANY = 6  # columns of a table whose letters are smaller
 # after these a line of code may end
 _PARTS = re.compile(r"(?<=[/(,=_.])(?=[^\s)\]])")
 _WHOLE = 16  # code up to this length stays in one piece
@@ -49,6 +50,8 @@ def _break(_app: Any, doctree: nodes.document, page: str) -> None:
         _split(title, _WORDS.split(title.astext()))
     for table in doctree.findall(nodes.table):
         rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
+        if max(map(len, rows), default=0) >= _MANY:
+            table["classes"].append("wide")
         kinds = column_kinds([[entry.astext() for entry in row] for row in rows])
         for row in rows:
             for entry, kind in zip(row, kinds, strict=False):

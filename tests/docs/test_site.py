@@ -169,6 +169,10 @@ def test_columns_of_tables_are_as_wide_as_their_texts() -> None:
     assert [entry["classes"] for entry in table.findall(nodes.entry)] == [
         ["short"], ["middle"], ["long"], ["short"], ["middle"], ["long"],
     ]  # fmt: skip
+    assert "wide" not in table["classes"]
+    many = nodes.table("", nodes.row("", *(nodes.entry("", nodes.Text("a")) for _ in range(6))))
+    breaks._break(None, nodes.section("", many), "page")
+    assert many["classes"] == ["wide"]
     code = list(table.findall(nodes.literal))[2]
     shown = [part.astext() for part in code.findall(nodes.Text) if part.astext() != "<wbr>"]
     assert "".join(shown) == path and shown[:3] == ["tests/", "estimators/", "test_"]

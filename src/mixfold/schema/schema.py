@@ -70,11 +70,11 @@ class Schema:
 
     >>> import matplotlib.pyplot as plt
     >>> import numpy as np
-    >>> incomes = {"income": np.random.default_rng(0).lognormal(10, 0.8, 500).round()}
+    >>> incomes = {"income": np.random.default_rng(0).lognormal(3.5, 0.8, 500).round(1)}
     >>> schema = mixfold.Schema.infer(incomes)
     >>> figure, (before, after) = plt.subplots(1, 2, figsize=(8, 3))
     >>> bars = before.hist(incomes["income"], 30), after.hist(schema.encode(incomes)[:, 0], 30)
-    >>> names = before.set_xlabel("income"), after.set_xlabel("what models see")
+    >>> names = before.set_xlabel("income, thousands"), after.set_xlabel("what models see")
     """
 
     def __init__(
