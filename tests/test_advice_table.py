@@ -527,6 +527,42 @@ SEARCH = [
         lambda: m.GaussianMixture(1).fit(X).bic(X)),
 ]  # fmt: skip
 
+
+def of_kernel(scale: float = 1.0, **settings: Any) -> Call:
+    rows = scale * np.random.default_rng(0).normal(size=(40, 3))
+    return fit("KernelPCA", rows=rows, **{"n_components": "learn", "kernel": "rbf", **settings})
+
+
+SIZES = [
+    row(
+        "rows can ever use; lower {} to {} or less",
+        fit("BayesianGaussianMixture", n_components=10**30),
+        fit("BayesianGaussianMixture", n_components=len(X) + 5, max_iter=2),
+    ),
+    row(
+        "is more than can be tried; lower it",
+        fit("MixtureClustering", max_components=10**30),
+        fit("MixtureClustering", max_components=2),
+    ),
+    row(
+        "Multiply X by a number, so that distances are about 1",
+        of_kernel(1e-100),
+        of_kernel(1e-100 * 1e100),
+    ),
+    row(
+        "Use gamma='learn' or 'scale'",
+        of_kernel(gamma=1e300),
+        of_kernel(gamma="learn"),
+        of_kernel(gamma="scale"),
+    ),
+    row(
+        "Learn gamma, too (gamma='learn'), or scale X",
+        of_kernel(gamma=1e-30),
+        of_kernel(gamma="learn"),
+        of_kernel(1e15, gamma=1e-30),
+    ),
+]
+
 FAR = np.random.default_rng(0).normal(size=(52, 2))
 FAR[3, 1] = 1e150
 
@@ -807,7 +843,18 @@ PLOTS = [
         drawn("plot_chains", TRACE, axes="axes"), drawn("plot_chains", TRACE, ax="axes")),
 ]  # fmt: skip
 
-ROWS = [*FACTORS, *KERNELS, *MIXTURES, *SEARCH, *NETWORKS, *OUTPUTS, *DATA, *NUMBERS, *PLOTS]
+ROWS = [
+    *SIZES,
+    *FACTORS,
+    *KERNELS,
+    *MIXTURES,
+    *SEARCH,
+    *NETWORKS,
+    *OUTPUTS,
+    *DATA,
+    *NUMBERS,
+    *PLOTS,
+]
 
 
 def told_by(call: Call) -> str:

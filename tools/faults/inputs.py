@@ -546,7 +546,9 @@ def rarer_questions(estimator: Any, X: Any, y: Any, rng: np.random.Generator, ow
 
 def multilabel(estimator: Any) -> Any:
     classes = getattr(estimator, "classes_", None)
-    if getattr(getattr(estimator, "_target", None), "task", "") == "multilabel":
+    sets = getattr(getattr(estimator, "_sets", None), "sets", ())  # of outputs, of MORP
+    targets = [getattr(estimator, "_target", None), *(one.target for one in sets)]
+    if any(getattr(target, "task", "") == "multilabel" for target in targets):
         return True
     return isinstance(classes, list) or getattr(estimator, "task_", "") in (
         "multilabel",

@@ -27,6 +27,7 @@ from mixfold.estimators.shell.fitting import (
     Survey,
     WarmStart,
     check_enough_rows,
+    check_room,
     learn_one_batch,
     publish_convergence,
     reorder_components,
@@ -431,6 +432,7 @@ class GaussianPCP(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """Refuse fewer rows than clusters or latents need."""
         if not self._bayes:  # with priors there may be more clusters than rows
             check_enough_rows(n_rows, self.n_clusters, "n_clusters")
+        check_room(n_rows, self.n_clusters, "n_clusters")
         if self.n_components > min(n_rows, self.n_features_in_):
             raise ValueError(
                 f"n_components={self.n_components} must be at most min(n_samples, n_features), "

@@ -56,6 +56,7 @@ from mixfold.estimators.shell.fitting import (
     Survey,
     acceleration_named,
     check_enough_rows,
+    check_room,
     checkpoint_of,
     publish_convergence,
     reorder_components,
@@ -182,6 +183,7 @@ class GeneralMixture(BayesEstimator):
         model = self._model(source.n_features)
         if not model.has_prior:  # with priors there may be more components than rows
             check_enough_rows(survey.pilot.total_rows, self.n_components)
+        check_room(survey.pilot.total_rows, self.n_components)
         gaussian = gaussian_columns(self._family(source.n_features), source.n_features)
         kept = first_batch or model.has_prior or not gaussian.size
         set_aside_columns(self, survey, gaussian, first_batch=kept)

@@ -32,6 +32,8 @@ from mixfold.math.merging import MergeTree
 PATIENCE = 5
 # columns up to which full covariances cost few parameters
 _FEW_COLUMNS = 3
+# sizes beyond that no search could try
+_MOST_COMPONENTS = 100_000
 # what a file holds besides the mixture
 _STORED = (
     "cluster_of_component_", "n_clusters_", "tree_", "weights_", "notes_", "n_features_in_",
@@ -221,6 +223,11 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
             raise ValueError(
                 f"n_clusters={fewest} is more than max_components={self.max_components}; "
                 f"a cluster has at least one component: set max_components to {fewest} or more"
+            )
+        if self.max_components > _MOST_COMPONENTS:
+            raise ValueError(
+                f"max_components={self.max_components} is more than can be tried; lower it to "
+                f"{_MOST_COMPONENTS} or less"
             )
         X = count_rows(X)
         search = MixtureSearch(
