@@ -78,7 +78,8 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
         The mixture whose components are combined: any with a parameter ``n_components`` and
         probabilities of components. None is :class:`GaussianMixture`, with full covariances and,
         of more than three columns, also with those of ``covariance_type="diag"``, if BIC prefers
-        them (of as many components as clusters, where their number is given).
+        them; or, where the number of clusters is given, if as many components of this kind are
+        expected to describe new rows better.
     max_components : int, default=50
         Largest number of components that is tried, from ``n_clusters`` (or 1) upwards. The search
         ends before it when more of them are no better; ``notes_`` says if it did not.
@@ -278,25 +279,30 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
         """Covariances that are tried; those of an estimator that was given are its own.
 
         A group whose columns are correlated takes many components without correlations, which have
-        a low BIC and are hard to put together again. So if the number of clusters is known, as
-        many components decide.
+        a low BIC and are hard to put together again. So if the number of clusters is known, the
+        kind is the one by which as many components describe new rows better; or fewer, where
+        so many end at their floor.
         """
         if self.estimator is not None:
             return None
         columns = GaussianMixture()._open(X, reset=True, weight=sample_weight).n_features
         kinds = ["full", "diag"] if columns > _FEW_COLUMNS else ["full"]
-        if self.n_clusters != "auto" and len(kinds) > 1:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what is to know of the search, the search says
-                fits = {kind: self._fit_kind(kind, X, sample_weight, seed) for kind in kinds}
-            kinds = [min(kinds, key=lambda kind: (is_degenerate(fits[kind]), fits[kind].bic()))]
-        return {"covariance_type": kinds}
+        if self.n_clusters == "auto" or len(kinds) == 1:
+            return {"covariance_type": kinds}
+        for size in range(int(self.n_clusters), 0, -1):
+            full, diag = (self._fit_kind(kind, size, X, sample_weight, seed) for kind in kinds)
+            if not is_degenerate(full) and not is_degenerate(diag):
+                break
+        better = expected_loss(full, columns) < expected_loss(diag, columns)
+        return {"covariance_type": kinds[:1] if better else kinds[1:]}
 
-    def _fit_kind(self, kind: str, X: Any, sample_weight: Any, seed: int) -> GaussianMixture:
-        mixture = GaussianMixture(
-            int(self.n_clusters), covariance_type=kind, random_state=seed, n_jobs=self.n_jobs
-        )
-        return mixture.fit(X, sample_weight=sample_weight)
+    def _fit_kind(
+        self, kind: str, size: int, X: Any, sample_weight: Any, seed: int
+    ) -> GaussianMixture:
+        mixture = GaussianMixture(size, covariance_type=kind, random_state=seed, n_jobs=self.n_jobs)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is to know of the search, the search says
+            return mixture.fit(X, sample_weight=sample_weight)
 
     def _choose_mixture(self, search: MixtureSearch) -> tuple[Any, list[str]]:
         """The mixture whose components are combined, and a sentence if it is not that of BIC.
@@ -544,6 +550,27 @@ def describe_clusters(clustering: MixtureClustering) -> str:
         f"{clusters} cluster{'' if clusters == 1 else 's'} made of {components} "
         f"component{'' if components == 1 else 's'}"
     )
+
+
+def expected_loss(mixture: GaussianMixture, n_features: int) -> float:
+    """Minus twice the log-likelihood that is expected of as many new rows.
+
+    As AIC, but twice the number of parameters, which is right for many rows, is replaced by what is
+    exact for a Gaussian of m rows and D columns whose covariance is full:
+
+        E[-2 ln p(new rows)] - E[-2 ln p(rows)] = m D ((m + 1) / (m - D - 2) - 1)
+
+    and infinite if m <= D + 2; without correlations that of one column, D times. Each component is
+    taken to have an equal part of the rows.
+    """
+    n_parameters, aic = float(mixture._n_parameters()), float(mixture.aic())
+    rows = np.exp((mixture.bic() - aic) / n_parameters + 2)  # the sum of the weights
+    m = rows / mixture.n_components
+    joint = n_features if mixture.covariance_type == "full" else 1
+    if m <= joint + 2:
+        return np.inf
+    own = m * n_features * ((m + 1) / (m - joint - 2) - 1)
+    return float(aic - 2 * n_parameters + mixture.n_components * own)
 
 
 def _check_mixture(estimator: Any) -> None:
