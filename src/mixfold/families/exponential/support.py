@@ -83,4 +83,7 @@ def require_positive(value: Any, what: str, *, whole: bool = False) -> None:
         good &= values == np.round(values)
     if values.ndim > 1 or not values.size or not good.all():
         kind = "positive whole numbers" if whole else "positive and finite"
-        raise ValueError(f"{what} must be {kind}, one or one per column; got {value!r}")
+        raise ValueError(
+            f"{what} must be {kind}, one or one per column; got {value!r}. Leave it out for the "
+            "usual one"
+        )
