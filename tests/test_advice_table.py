@@ -533,8 +533,9 @@ FAR[3, 1] = 1e150
 
 def in_batches(rows: Any) -> Call:
     """Of too many sources, which give back the entry that is far out."""
-    return fit("MatrixFactorization", rows=rows, n_components=4, max_iter=5, batch_size=5,
-               random_state=0)
+    return fit(
+        "MatrixFactorization", rows=rows, n_components=4, max_iter=5, batch_size=5, random_state=0
+    )
 
 
 NETWORKS = [
