@@ -72,6 +72,7 @@ def test_the_number_of_clusters_is_found(make, clusters):
         assert found.mixture_.n_components > 2
 
 
+KINDS = ("full", "diag")
 RING, INNER = ring(300, np.random.default_rng(1))
 FOUND = quiet_fit(MixtureClustering(max_components=10, random_state=0), RING)
 
@@ -99,6 +100,28 @@ def test_a_number_of_clusters_that_is_asked_for():
     assert found.search_.results_["n_components"].min() == 3
     two = quiet_fit(MixtureClustering(2, max_components=10, random_state=0), RING)
     assert adjusted_rand_score(two.labels_, INNER) > 0.95
+
+
+def squares(n, rng):
+    """Four squares of even density, close to each other, which are no Gaussians."""
+    y = np.arange(n) % 4
+    return rng.random((n, 2)) + 1.15 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])[y], y
+
+
+def test_nothing_is_combined_where_each_cluster_is_a_component():
+    X, y = squares(900, np.random.default_rng(0))
+    found = quiet_fit(MixtureClustering(4, max_components=12, random_state=0), X)
+    search = found.search_
+    most = search.best_estimator_.n_components
+    assert most > 4 == found.mixture_.n_components
+    assert adjusted_rand_score(y, found.labels_) > 0.98
+    icl = dict(zip(search.results_["n_components"], search.results_["icl"], strict=True))
+    assert icl[4] < icl[most]
+    assert sum(note.startswith("clusters are components: ICL") for note in found.notes_) == 1
+    # the groups of RING are no components: there ICL has nothing against more of them
+    two = quiet_fit(MixtureClustering(2, max_components=10, random_state=0), RING)
+    assert two.mixture_ is two.search_.best_estimator_
+    assert not any("ICL" in note for note in two.notes_)
 
 
 def test_threshold_instead_of_the_test():
@@ -193,6 +216,25 @@ def test_kinds_of_covariances_of_many_columns():
     y = np.arange(200) % 4
     X = rng.normal(size=(200, 8)) + 4 * np.eye(8)[y]
     found = quiet_fit(MixtureClustering(max_components=5, random_state=0), X)
+    assert found.mixture_.covariance_type == "diag"
+    assert adjusted_rand_score(found.labels_, y) > 0.9
+
+
+def test_as_many_components_as_clusters_decide_the_kind_of_covariance():
+    rng = np.random.default_rng(1)
+    y = np.arange(300) % 2
+    # skewed groups whose columns depend on each other
+    X = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 6)) + 0.6 * rng.normal(size=(300, 6))
+    X = np.exp(0.5 * (X + 2.0 * y[:, None] * [1, -1, 1, 0, 0, 0]))
+    found = quiet_fit(MixtureClustering(2, max_components=8, random_state=0), X)
+    kinds = [GaussianMixture(2, covariance_type=k, random_state=0).fit(X).bic() for k in KINDS]
+    assert kinds[0] < kinds[1]
+    assert found.mixture_.covariance_type == "full"
+    assert "param_covariance_type" not in found.search_.results_  # of one kind
+    # few rows of many columns without correlations
+    y = np.arange(150) % 3
+    X = rng.normal(size=(150, 20)) + 4 * np.eye(20)[y]
+    found = quiet_fit(MixtureClustering(3, max_components=6, random_state=0), X)
     assert found.mixture_.covariance_type == "diag"
     assert adjusted_rand_score(found.labels_, y) > 0.9
 

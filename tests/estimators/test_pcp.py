@@ -514,3 +514,24 @@ def test_groups_of_news_are_found(shared_data):
     model = PCP(20, 4, random_state=0, max_iter=40).fit(X)
     found = normalized_mutual_info_score(y, model.labels_, average_method="max")
     assert found > 0.65  # .78 on average over starts
+
+
+@pytest.mark.slow
+@unfinished
+@pytest.mark.parametrize(("n_topics", "dominant", "share"), [(30, 4, 0.8), (50, 3, 0.93)])
+def test_few_of_twenty_clusters_dominate(shared_data, n_topics, dominant, share):
+    """The case study of Yu (2006), 9.3.1: each large cluster is mostly of one group or two."""
+    X, y = news(shared_data("newsgroup4.npz"))
+    model = PCP(n_topics, 20, cluster_topic_prior=1 / n_topics, random_state=0).fit(X)
+    assert dominant < model.n_clusters_ < 20
+    table = np.zeros((model.n_clusters_, 4))
+    np.add.at(table, (model.labels_, y), 1)
+    sizes = np.sort(table.sum(axis=1))[::-1]
+    assert sizes[:dominant].sum() > share * len(y)
+    assert sizes[dominant - 1] > 5 * sizes[dominant]
+    largest = table[np.argsort(-table.sum(axis=1))[:dominant]]
+    kinds = largest > 0.3 * largest.sum(axis=1, keepdims=True)
+    # every group has a cluster, and only one
+    np.testing.assert_array_equal(kinds.sum(axis=0), 1)
+    together = 0 if dominant == 4 else 1
+    assert (kinds.sum(axis=1) == 2).sum() == together
