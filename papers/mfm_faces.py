@@ -350,7 +350,8 @@ class Scatter:
         colors = head_pose_images.COLORS
         plot_discriminant(self.model, self.X, self.people, colors=colors, ax=ax)
         ax.set_title("held-out images by two factors, K = 1", fontsize=10)
-        ax.get_legend().set_title("person", prop={"size": 8})
+        legend: Any = ax.get_legend()
+        legend.set_title("person", prop={"size": 8})
 
 
 EXPERIMENT = Experiment(

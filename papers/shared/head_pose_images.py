@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -102,7 +102,8 @@ def draw_faces(
     from mixfold.plots import plot_generated
 
     figure.set_size_inches(13.5, 1.2 + 0.62 * max(len(faces), 8))
-    left, right = figure.subfigures(1, 2, width_ratios=[1.6, 1])
+    parts: Any = figure.subfigures(1, 2, width_ratios=[1.6, 1])
+    left, right = parts
     sheet = left.subplots()
     plot_generated(faces, SHAPE, n=len(PEOPLE) * SHOWN, scale=(0, 255), ax=sheet)
     sheet.set_title("held-out images, and what is rebuilt of them", fontsize=10)
