@@ -28,7 +28,7 @@ from mixfold.cli import (
     select,
     topics,
 )
-from mixfold.cli.front import Mistake, check_words
+from mixfold.cli.front import ForeignFile, Mistake, check_words
 from mixfold.cli.terminal import strip_controls
 from mixfold.math.compilation import COMPILING, told_of_compilation
 
@@ -147,6 +147,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         text = f"Usage: mixfold {mistake.usage}\nTry '{of} -h' for help.\n\nError: {mistake}"
         typer.echo(strip_controls(text), err=True)
         sys.exit(2)
+    except ForeignFile as error:
+        if debug:
+            raise
+        typer.echo(strip_controls(f"error: {error}"), err=True)
+        sys.exit(1)
     run_app(app, "mixfold", words, debug)
 
 
