@@ -48,6 +48,7 @@ class Entries:
     stored: str
     levels: tuple[Any, ...] = ()
     ordered: bool = False
+    decimal: str = ""
 
 
 def judge(entries: Entries) -> Column:
@@ -82,6 +83,7 @@ class _Maker:
 
     name: str
     stored: str
+    decimal: str = ""
 
     def __call__(self, kind: str, reason: str, **more: Any) -> Column:
         return Column(self.name, kind, reason, stored=self.stored, **more)
@@ -95,7 +97,7 @@ class _Maker:
 
 
 def _judge_text(entries: Entries, known: list[str]) -> Column:
-    make = _Maker(entries.name, "text")
+    make = _Maker(entries.name, "text", entries.decimal)
     counts = Counter(text.strip() for text in known)
     for text in [one for one in counts if words.is_missing(one, among_numbers=False)]:
         del counts[text]
@@ -123,7 +125,7 @@ def _are_codes(counts: Counter[str]) -> bool:
 
 def _find_numbers(make: _Maker, counts: Counter[str]) -> Column | None:
     among = {text: n for text, n in counts.items() if not words.is_missing(text, True)}
-    found = find_format(among) if among else None
+    found = find_format(among, make.decimal) if among else None
     if found is None:
         return None
     odd = Counter({text: among[text] for text in found.unread})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import os
 import warnings
@@ -20,7 +21,7 @@ from mixfold.schema import coding
 from mixfold.schema.column import KINDS, MODELLED, SCALES, Column
 from mixfold.schema.judge import Entries, judge, stored_type
 from mixfold.schema.numbers import NumberFormat
-from mixfold.schema.readers import Table, read_table
+from mixfold.schema.readers import AS_FOUND, Reading, Table, read_table
 from mixfold.schema.scales import log_slope
 
 # rows that are looked at
@@ -52,6 +53,8 @@ class Schema:
         What was decided about the table as a whole.
     n_rows : int
         Rows that were looked at.
+    reading : Reading
+        What was said of how files are written; it holds for later ones, too.
 
     Examples
     --------
@@ -74,12 +77,22 @@ class Schema:
         self.columns = tuple(columns)
         self.notes = tuple(notes)
         self.n_rows = n_rows
+        self.reading = AS_FOUND
         self._entries: dict[str, Entries] = {}
 
     # ------------------------------------------------ making
 
     @classmethod
-    def infer(cls, table: Any, n_rows: int = _ROWS) -> Schema:
+    def infer(
+        cls,
+        table: Any,
+        n_rows: int = _ROWS,
+        *,
+        sep: str | None = None,
+        decimal: str | None = None,
+        encoding: str | None = None,
+        missing: Sequence[str] | str = (),
+    ) -> Schema:
         """What the columns of a table are, from its first rows.
 
         Parameters
@@ -88,17 +101,36 @@ class Schema:
             A file of any kind that ``mixfold`` reads, a pandas, polars or Arrow table.
         n_rows : int
             Rows that are looked at: the first ones of a file, evenly spaced ones of a table.
+        sep, decimal, encoding : str, optional
+            What parts the entries of a text file, the decimal mark of its numbers ('.' or ','),
+            its encoding; each found out if left out.
+        missing : str or sequence of str
+            What stands for a missing entry in any column, besides the usual words.
         """
-        read = read_table(table, n_rows)
+        reading = Reading(sep or "", decimal or "", encoding or "")
+        words = (missing,) if isinstance(missing, str) else tuple(str(one) for one in missing)
+        read = read_table(table, n_rows, reading)
         columns = []
         entries = {}
         for name in read.names:
-            entries[name] = _entries(name, read.column(name))
-            columns.append(judge(entries[name]))
+            found = _entries(name, read.column(name), reading.decimal)
+            entries[name] = found
+            if words:
+                known = [None if str(v).strip() in words else v for v in found.values]
+                column = judge(dataclasses.replace(found, values=known))
+                column = dataclasses.replace(column, missing=(*column.missing, *words))
+            else:
+                column = judge(found)
+            columns.append(column)
         schema = cls(columns, read.notes, read.n_rows)
+        schema.reading = reading
         schema._entries = entries
         schema.columns = tuple(_mark_copies(schema.columns, read))
         return schema
+
+    def read(self, table: Any) -> Table:
+        """All columns of a table or file, as the first one was read."""
+        return read_table(table, None, self.reading)
 
     def set(
         self,
@@ -267,7 +299,7 @@ class Schema:
         Columns may stand in another order, and others beside them. Values of a category that the
         schema does not know count as missing, with a warning.
         """
-        read = read_table(table, None)
+        read = self.read(table)
         lacking = [name for name in self.names if name not in read.names]
         if lacking:
             raise ValueError(
@@ -302,7 +334,7 @@ class Schema:
         """
         if isinstance(table, pa.Table) and (table.schema.metadata or {}).get(_CODED):
             return table
-        read = read_table(table, None)
+        read = self.read(table)
         coded = pa.table(dict(zip(self.names, self.encode(read).T, strict=True)))
         for name in keep:
             if name not in read.names:
@@ -316,7 +348,7 @@ class Schema:
         Columns that are set aside are those of ``like``, which has as many rows.
         """
         found = self.decode(numbers, round)
-        beside = None if like is None else read_table(like, None)
+        beside = None if like is None else self.read(like)
         if beside is not None:
             columns = {
                 name: self._filled(name, found.column(name), beside.column(name))
@@ -435,6 +467,7 @@ class Schema:
             "format": _FORMAT,
             "n_rows": self.n_rows,
             "notes": list(self.notes),
+            **({} if self.reading == AS_FOUND else {"reading": dataclasses.asdict(self.reading)}),
             "columns": columns,
         }
 
@@ -445,9 +478,13 @@ class Schema:
             raise ValueError(f'a schema begins with "format": {_FORMAT!r}; this has none of it')
         try:
             columns = [_column_of(dict(one)) for one in found["columns"]]
+            reading = Reading(**found.get("reading", {}))
         except (TypeError, KeyError, ValueError) as error:
             raise ValueError(f"the columns of the schema cannot be read: {error}") from error
-        return cls(columns, tuple(map(str, found.get("notes", ()))), int(found.get("n_rows", 0)))
+        notes, n_rows = tuple(map(str, found.get("notes", ()))), int(found.get("n_rows", 0))
+        schema = cls(columns, notes, n_rows)
+        schema.reading = reading
+        return schema
 
     def to_text(self) -> str:
         """As it stands in a file."""
@@ -535,7 +572,7 @@ def _column_of(found: dict[str, Any]) -> Column:
 # ------------------------------------------------ entries of a sample
 
 
-def _entries(name: str, column: Any) -> Entries:
+def _entries(name: str, column: Any, decimal: str = "") -> Entries:
     kind = column.type
     if pa.types.is_dictionary(kind):
         chunk = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -549,9 +586,8 @@ def _entries(name: str, column: Any) -> Entries:
             bool(kind.ordered),
         )
     values = column.to_pylist()
-    return Entries(
-        name, values, stored_type(values) if any(v is not None for v in values) else "text"
-    )
+    stored = stored_type(values) if any(v is not None for v in values) else "text"
+    return Entries(name, values, stored, decimal=decimal)
 
 
 def _read_as_numbers(entries: Entries) -> NumberFormat | None:
@@ -566,7 +602,7 @@ def _read_as_numbers(entries: Entries) -> NumberFormat | None:
 
 def _mark_copies(columns: Sequence[Column], read: Table) -> Iterator[Column]:
     """Columns that say in other words what an earlier one says are set aside."""
-    earlier: list[tuple[str, Array]] = []
+    earlier: dict[bytes, list[tuple[str, Array]]] = {}
     for column in columns:
         if not column.used:
             yield column
@@ -574,29 +610,35 @@ def _mark_copies(columns: Sequence[Column], read: Table) -> Iterator[Column]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", coding.SchemaWarning)
             values = coding.encode(column, read.column(column.name))
-        same = next((name for name, other in earlier if _say_the_same(values, other)), None)
+        alike = earlier.setdefault(_pattern(values), [])
+        same = next((name for name, other in alike if _say_the_same(values, other)), None)
         if same is None:
-            earlier.append((column.name, values))
+            alike.append((column.name, values))
             yield column
         else:
             reason = f"its values go with those of {same!r} one by one"
             yield dataclasses.replace(column, kind="copy", used=False, copy_of=same, reason=reason)
 
 
-def _say_the_same(one: Array, other: Array) -> bool:
-    """Whether each value of one goes with a single value of the other, and the other way round.
+def _pattern(values: Array) -> bytes:
+    """Which rows have the same value: alike for columns whose values go with each other."""
+    _, first, code = np.unique(values, return_index=True, return_inverse=True)
+    order = np.empty(len(first), np.int64)
+    order[np.argsort(first)] = np.arange(len(first))
+    digest = hashlib.sha256(order[code].tobytes())
+    digest.update(np.isnan(values).tobytes())
+    return digest.digest()
 
-    Where hardly a value comes twice that is no evidence: there one has to be a multiple of the
+
+def _say_the_same(one: Array, other: Array) -> bool:
+    """Whether columns of one pattern are copies.
+
+    Where hardly a value comes twice a pattern is no evidence: there one has to be a multiple of the
     other, but for a constant.
     """
-    if len(one) < 5 or not np.array_equal(np.isnan(one), np.isnan(other)):
+    if len(one) < 5:
         return False
-    codes = [np.unique(v, return_inverse=True)[1] for v in (one, other)]
-    different = [int(code.max()) + 1 for code in codes]
-    pairs = len(np.unique(codes[0].astype(np.int64) * different[1] + codes[1]))
-    if not pairs == different[0] == different[1]:
-        return False
-    if 2 * pairs <= len(one):
+    if 2 * len(np.unique(one)) <= len(one):
         return True
     seen = ~np.isnan(one)
     return bool(abs(np.corrcoef(one[seen], other[seen])[0, 1]) > 1 - 1e-9)
