@@ -66,7 +66,7 @@ def judge(entries: Entries) -> Column:
     if entries.stored == "boolean":
         return _of_two(make, sorted(set(known)), "it holds True and False")
     if entries.stored in ("date", "datetime"):
-        return _judge_days(make, [to_days(v) for v in known], Counter(map(str, known)), ())
+        return _judge_days(make, [to_days(v) for v in known], ())
     if entries.stored == "time":
         return make("cyclic", "it holds times of day", period=(0.0, 24.0))
     if entries.stored == "duration":
@@ -191,15 +191,8 @@ def _find_dates(make: _Maker, counts: Counter[str]) -> Column | None:
         column = make("cyclic", "it holds times of day", period=(0.0, 24.0))
     else:
         days = [float(v) for t, v in values.items() if v is not None for _ in range(counts[t])]
-        as_dates = Counter({_iso(v): counts[t] for t, v in values.items() if v is not None})
-        column = _judge_days(make, days, as_dates, tuple(odd))
+        column = _judge_days(make, days, tuple(odd))
     return replace(column, dates=found.format, remarks=(*remarks, *column.remarks))
-
-
-def _iso(days: float) -> str:
-    from mixfold.schema.dates import from_days
-
-    return from_days(days, True).date().isoformat()
 
 
 def _judge_categories(make: _Maker, counts: Counter[str]) -> Column:
@@ -302,17 +295,16 @@ def _of_two(make: _Maker, levels: Sequence[Any], reason: str, **more: Any) -> Co
 # ------------------------------------------------ dates
 
 
-def _judge_days(
-    make: _Maker, days: list[float], as_dates: Counter[str], missing: tuple[str, ...]
-) -> Column:
+def _judge_days(make: _Maker, days: list[float], missing: tuple[str, ...]) -> Column:
     values = np.array(days)
-    stand_ins = tuple(
-        day for day in SENTINELS if any(one.startswith(day) for one in as_dates)
-        and _is_apart(values, to_days(date.fromisoformat(day)))
-    )  # fmt: skip
+    ends = {day: to_days(date.fromisoformat(day)) for day in SENTINELS}
+    ends = {day: end for day, end in ends.items() if (np.abs(values - end) < 1).any()}
+    # each against the others, but for what may stand for missing as well
+    usual = values[[all(abs(v - end) >= 1 for end in ends.values()) for v in values]]
+    stand_ins = tuple(day for day, end in ends.items() if _is_apart(np.append(usual, end), end))
     remarks = []
     for day in stand_ins:
-        values = values[np.abs(values - to_days(date.fromisoformat(day))) >= 1]
+        values = values[np.abs(values - ends[day]) >= 1]
         remarks.append(f"{day} lies far from all other dates and counts as missing")
     if len(set(values)) <= 1:
         return make("constant", "it is the same in all rows", used=False, missing=missing)

@@ -222,7 +222,19 @@ def _read_file(path: Path, n_rows: int | None, reading: Reading) -> Table:
         raise ValueError(f"{path} is packed, and files {ending!r} are not read so: unpack it first")
     if reader is _read_delimited:
         return _read_delimited(path, n_rows, reading)
-    return reader(path, n_rows)
+    try:
+        return reader(path, n_rows)
+    except (ValueError, ImportError, OSError):
+        raise
+    except Exception as error:  # those who read it have errors of their own
+        raise _unreadable(path, ending or "its kind", error) from error
+
+
+def _unreadable(path: Path, kind: str, error: Exception) -> ValueError:
+    return ValueError(
+        f"{path} cannot be read as a file of {kind}: {error}. It may be damaged, or of another "
+        "kind than its name says; open it where it was made and save it again"
+    )
 
 
 def _by_content(path: Path) -> Callable[[Path, int | None], Table]:
@@ -245,7 +257,10 @@ def _by_content(path: Path) -> Callable[[Path, int | None], Table]:
 def _read_parquet(path: Path, n_rows: int | None) -> Table:
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(path)
+    try:
+        file = pq.ParquetFile(path)
+    except pa.ArrowInvalid as error:
+        raise _unreadable(path, "Parquet", error) from error
     if n_rows is None or file.metadata.num_rows <= n_rows:
         return read_table(file.read())
     batches = []
@@ -544,6 +559,11 @@ def _read_delimited(path: Path, n_rows: int | None, reading: Reading = AS_FOUND)
     dialect, notes = find_dialect(path, reading)
     if not dialect.names:
         raise ValueError(f"{path} is empty: it has no line with names of columns")
+    if dialect.names[0].lstrip().lower().startswith(("<!doctype", "<html", "<?xml", "<table")):
+        raise ValueError(
+            f"{path} is a page ({dialect.names[0].strip()[:30]!r}), not a table: open it in a "
+            "browser and copy the table, or save what it links to"
+        )
     unique = _unique_names(dialect.names)
     ragged: list[tuple[int, int, str]] = []
 
@@ -565,7 +585,8 @@ def _read_delimited(path: Path, n_rows: int | None, reading: Reading = AS_FOUND)
     try:
         table = _read_batches(path, n_rows, read, parse, convert)
     except pa.ArrowInvalid as error:
-        if "Empty CSV" in str(error):
+        # a line with names and no more
+        if any(words in str(error) for words in ("Empty CSV", "Could not skip")):
             table = pa.table({name: pa.array([], pa.string()) for name in unique})
         else:
             raise ValueError(f"{path} cannot be read as a table: {error}") from error
