@@ -48,6 +48,7 @@ class Entries:
     stored: str
     levels: tuple[Any, ...] = ()
     ordered: bool = False
+    decimal: str = ""
 
 
 def judge(entries: Entries) -> Column:
@@ -65,7 +66,7 @@ def judge(entries: Entries) -> Column:
     if entries.stored == "boolean":
         return _of_two(make, sorted(set(known)), "it holds True and False")
     if entries.stored in ("date", "datetime"):
-        return _judge_days(make, [to_days(v) for v in known], Counter(map(str, known)), ())
+        return _judge_days(make, [to_days(v) for v in known], ())
     if entries.stored == "time":
         return make("cyclic", "it holds times of day", period=(0.0, 24.0))
     if entries.stored == "duration":
@@ -82,6 +83,7 @@ class _Maker:
 
     name: str
     stored: str
+    decimal: str = ""
 
     def __call__(self, kind: str, reason: str, **more: Any) -> Column:
         return Column(self.name, kind, reason, stored=self.stored, **more)
@@ -95,7 +97,7 @@ class _Maker:
 
 
 def _judge_text(entries: Entries, known: list[str]) -> Column:
-    make = _Maker(entries.name, "text")
+    make = _Maker(entries.name, "text", entries.decimal)
     counts = Counter(text.strip() for text in known)
     for text in [one for one in counts if words.is_missing(one, among_numbers=False)]:
         del counts[text]
@@ -123,7 +125,7 @@ def _are_codes(counts: Counter[str]) -> bool:
 
 def _find_numbers(make: _Maker, counts: Counter[str]) -> Column | None:
     among = {text: n for text, n in counts.items() if not words.is_missing(text, True)}
-    found = find_format(among) if among else None
+    found = find_format(among, make.decimal) if among else None
     if found is None:
         return None
     odd = Counter({text: among[text] for text in found.unread})
@@ -189,15 +191,8 @@ def _find_dates(make: _Maker, counts: Counter[str]) -> Column | None:
         column = make("cyclic", "it holds times of day", period=(0.0, 24.0))
     else:
         days = [float(v) for t, v in values.items() if v is not None for _ in range(counts[t])]
-        as_dates = Counter({_iso(v): counts[t] for t, v in values.items() if v is not None})
-        column = _judge_days(make, days, as_dates, tuple(odd))
+        column = _judge_days(make, days, tuple(odd))
     return replace(column, dates=found.format, remarks=(*remarks, *column.remarks))
-
-
-def _iso(days: float) -> str:
-    from mixfold.schema.dates import from_days
-
-    return from_days(days, True).date().isoformat()
 
 
 def _judge_categories(make: _Maker, counts: Counter[str]) -> Column:
@@ -300,17 +295,16 @@ def _of_two(make: _Maker, levels: Sequence[Any], reason: str, **more: Any) -> Co
 # ------------------------------------------------ dates
 
 
-def _judge_days(
-    make: _Maker, days: list[float], as_dates: Counter[str], missing: tuple[str, ...]
-) -> Column:
+def _judge_days(make: _Maker, days: list[float], missing: tuple[str, ...]) -> Column:
     values = np.array(days)
-    stand_ins = tuple(
-        day for day in SENTINELS if any(one.startswith(day) for one in as_dates)
-        and _is_apart(values, to_days(date.fromisoformat(day)))
-    )  # fmt: skip
+    ends = {day: to_days(date.fromisoformat(day)) for day in SENTINELS}
+    ends = {day: end for day, end in ends.items() if (np.abs(values - end) < 1).any()}
+    # each against the others, but for what may stand for missing as well
+    usual = values[[all(abs(v - end) >= 1 for end in ends.values()) for v in values]]
+    stand_ins = tuple(day for day, end in ends.items() if _is_apart(np.append(usual, end), end))
     remarks = []
     for day in stand_ins:
-        values = values[np.abs(values - to_days(date.fromisoformat(day))) >= 1]
+        values = values[np.abs(values - ends[day]) >= 1]
         remarks.append(f"{day} lies far from all other dates and counts as missing")
     if len(set(values)) <= 1:
         return make("constant", "it is the same in all rows", used=False, missing=missing)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 import json
 import os
 import warnings
@@ -19,12 +20,14 @@ from mixfold.schema import coding
 from mixfold.schema.column import KINDS, MODELLED, SCALES, Column
 from mixfold.schema.judge import Entries, judge, stored_type
 from mixfold.schema.numbers import NumberFormat
-from mixfold.schema.readers import Table, read_table
+from mixfold.schema.readers import AS_FOUND, Reading, Table, read_table
 from mixfold.schema.scales import log_slope
 
 # rows that are looked at
 _ROWS = 20_000
 _FORMAT = "mixfold-schema/1"
+# entries of a column by which those that may be its copy are found
+_COMPARED = 8
 # tables of coded numbers say so
 _CODED = b"mixfold.coded"
 # which family of components models a kind of column
@@ -51,6 +54,8 @@ class Schema:
         What was decided about the table as a whole.
     n_rows : int
         Rows that were looked at.
+    reading : Reading
+        What was said of how files are written; it holds for later ones, too.
 
     Examples
     --------
@@ -83,12 +88,22 @@ class Schema:
         self.columns = tuple(columns)
         self.notes = tuple(notes)
         self.n_rows = n_rows
+        self.reading = AS_FOUND
         self._entries: dict[str, Entries] = {}
 
     # ------------------------------------------------ making
 
     @classmethod
-    def infer(cls, table: Any, n_rows: int = _ROWS) -> Schema:
+    def infer(
+        cls,
+        table: Any,
+        n_rows: int = _ROWS,
+        *,
+        sep: str | None = None,
+        decimal: str | None = None,
+        encoding: str | None = None,
+        missing: Sequence[str] | str = (),
+    ) -> Schema:
         """What the columns of a table are, from its first rows.
 
         Parameters
@@ -97,17 +112,36 @@ class Schema:
             A file of any kind that ``mixfold`` reads, a pandas, polars or Arrow table.
         n_rows : int
             Rows that are looked at: the first ones of a file, evenly spaced ones of a table.
+        sep, decimal, encoding : str, optional
+            What parts the entries of a text file, the decimal mark of its numbers ('.' or ','),
+            its encoding; each found out if left out.
+        missing : str or sequence of str
+            What stands for a missing entry in any column, besides the usual words.
         """
-        read = read_table(table, n_rows)
+        reading = Reading(sep or "", decimal or "", encoding or "")
+        words = (missing,) if isinstance(missing, str) else tuple(str(one) for one in missing)
+        read = read_table(table, n_rows, reading)
         columns = []
         entries = {}
         for name in read.names:
-            entries[name] = _entries(name, read.column(name))
-            columns.append(judge(entries[name]))
+            found = _entries(name, read.column(name), reading.decimal)
+            entries[name] = found
+            if words:
+                known = [None if str(v).strip() in words else v for v in found.values]
+                column = judge(dataclasses.replace(found, values=known))
+                column = dataclasses.replace(column, missing=(*column.missing, *words))
+            else:
+                column = judge(found)
+            columns.append(column)
         schema = cls(columns, read.notes, read.n_rows)
+        schema.reading = reading
         schema._entries = entries
         schema.columns = tuple(_mark_copies(schema.columns, read))
         return schema
+
+    def read(self, table: Any) -> Table:
+        """All columns of a table or file, as the first one was read."""
+        return read_table(table, None, self.reading)
 
     def set(
         self,
@@ -276,7 +310,7 @@ class Schema:
         Columns may stand in another order, and others beside them. Values of a category that the
         schema does not know count as missing, with a warning.
         """
-        read = read_table(table, None)
+        read = self.read(table)
         lacking = [name for name in self.names if name not in read.names]
         if lacking:
             raise ValueError(
@@ -311,7 +345,7 @@ class Schema:
         """
         if isinstance(table, pa.Table) and (table.schema.metadata or {}).get(_CODED):
             return table
-        read = read_table(table, None)
+        read = self.read(table)
         coded = pa.table(dict(zip(self.names, self.encode(read).T, strict=True)))
         for name in keep:
             if name not in read.names:
@@ -326,7 +360,7 @@ class Schema:
         entries that it knows: back from a number they need not be the same to the last bit.
         """
         found = self.decode(numbers, round)
-        beside = None if like is None else read_table(like, None)
+        beside = None if like is None else self.read(like)
         if beside is not None:
             columns = {name: beside.column(name) for name in beside.names}
             for column in self.used:
@@ -424,6 +458,7 @@ class Schema:
             "format": _FORMAT,
             "n_rows": self.n_rows,
             "notes": list(self.notes),
+            **({} if self.reading == AS_FOUND else {"reading": dataclasses.asdict(self.reading)}),
             "columns": columns,
         }
 
@@ -434,9 +469,13 @@ class Schema:
             raise ValueError(f'a schema begins with "format": {_FORMAT!r}; this has none of it')
         try:
             columns = [_column_of(dict(one)) for one in found["columns"]]
+            reading = Reading(**found.get("reading", {}))
         except (TypeError, KeyError, ValueError) as error:
             raise ValueError(f"the columns of the schema cannot be read: {error}") from error
-        return cls(columns, tuple(map(str, found.get("notes", ()))), int(found.get("n_rows", 0)))
+        notes, n_rows = tuple(map(str, found.get("notes", ()))), int(found.get("n_rows", 0))
+        schema = cls(columns, notes, n_rows)
+        schema.reading = reading
+        return schema
 
     def to_text(self) -> str:
         """As it stands in a file."""
@@ -524,7 +563,7 @@ def _column_of(found: dict[str, Any]) -> Column:
 # ------------------------------------------------ entries of a sample
 
 
-def _entries(name: str, column: Any) -> Entries:
+def _entries(name: str, column: Any, decimal: str = "") -> Entries:
     kind = column.type
     if pa.types.is_dictionary(kind):
         chunk = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -538,9 +577,8 @@ def _entries(name: str, column: Any) -> Entries:
             bool(kind.ordered),
         )
     values = column.to_pylist()
-    return Entries(
-        name, values, stored_type(values) if any(v is not None for v in values) else "text"
-    )
+    stored = stored_type(values) if any(v is not None for v in values) else "text"
+    return Entries(name, values, stored, decimal=decimal)
 
 
 def _read_as_numbers(entries: Entries) -> NumberFormat | None:
@@ -555,7 +593,7 @@ def _read_as_numbers(entries: Entries) -> NumberFormat | None:
 
 def _mark_copies(columns: Sequence[Column], read: Table) -> Iterator[Column]:
     """Columns that say in other words what an earlier one says are set aside."""
-    earlier: list[tuple[str, Array]] = []
+    earlier: dict[bytes, list[tuple[str, Array]]] = {}
     for column in columns:
         if not column.used:
             yield column
@@ -563,29 +601,39 @@ def _mark_copies(columns: Sequence[Column], read: Table) -> Iterator[Column]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", coding.SchemaWarning)
             values = coding.encode(column, read.column(column.name))
-        same = next((name for name, other in earlier if _say_the_same(values, other)), None)
+        alike = earlier.setdefault(_pattern(values), [])
+        same = next((name for name, other in alike if _say_the_same(values, other)), None)
         if same is None:
-            earlier.append((column.name, values))
+            alike.append((column.name, values))
             yield column
         else:
             reason = f"its values go with those of {same!r} one by one"
             yield dataclasses.replace(column, kind="copy", used=False, copy_of=same, reason=reason)
 
 
-def _say_the_same(one: Array, other: Array) -> bool:
-    """Whether each value of one goes with a single value of the other, and the other way round.
+def _pattern(values: Array) -> bytes:
+    """Which rows have the same value: alike for columns whose values go with each other."""
+    _, first, code = np.unique(values, return_index=True, return_inverse=True)
+    order = np.empty(len(first), np.int64)
+    order[np.argsort(first)] = np.arange(len(first))
+    digest = hashlib.sha256(order[code].tobytes())
+    digest.update(np.isnan(values).tobytes())
+    if 2 * len(first) > len(values):  # nearly all differ, in most columns: see how far apart
+        seen = values[~np.isnan(values)]
+        z = (seen[:_COMPARED] - seen.mean()) / (seen.std() or 1.0)
+        digest.update((np.round(np.abs(z), 3) + 0.0).tobytes())
+    return digest.digest()
 
-    Where hardly a value comes twice that is no evidence: there one has to be a multiple of the
+
+def _say_the_same(one: Array, other: Array) -> bool:
+    """Whether columns of one pattern are copies.
+
+    Where hardly a value comes twice a pattern is no evidence: there one has to be a multiple of the
     other, but for a constant.
     """
-    if len(one) < 5 or not np.array_equal(np.isnan(one), np.isnan(other)):
+    if len(one) < 5:
         return False
-    codes = [np.unique(v, return_inverse=True)[1] for v in (one, other)]
-    different = [int(code.max()) + 1 for code in codes]
-    pairs = len(np.unique(codes[0].astype(np.int64) * different[1] + codes[1]))
-    if not pairs == different[0] == different[1]:
-        return False
-    if 2 * pairs <= len(one):
+    if 2 * len(np.unique(one)) <= len(one):
         return True
     seen = ~np.isnan(one)
     return bool(abs(np.corrcoef(one[seen], other[seen])[0, 1]) > 1 - 1e-9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 # these stand for a missing entry anywhere
 MISSING = frozenset(
@@ -166,6 +167,11 @@ def is_missing(text: str, among_numbers: bool) -> bool:
     """Whether an entry says that nothing is known."""
     folded = text.strip().casefold()
     return folded in MISSING or folded in (MISSING_AMONG_NUMBERS if among_numbers else _DASHES)
+
+
+def is_yes(level: Any) -> bool:
+    """Whether a level says that something is so."""
+    return level is True or (isinstance(level, str) and level.casefold() in _TRUE)
 
 
 def order_yes_no(levels: Sequence[str]) -> list[str]:

@@ -143,7 +143,7 @@ class VonMises(PairedColumns):
 
     def points(self, X: Array) -> Array:
         angle = np.asarray(X, float) * (_TURN / self.column_constants(X.shape[1]))
-        return both(np.cos(angle), np.sin(angle)) * np.sqrt(2.0)
+        return np.asarray(both(np.cos(angle), np.sin(angle)) * np.sqrt(2.0))
 
     # ------------------------------------------------ components: theta is (u, v)
 
