@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_array, check_is_fitted
@@ -399,9 +400,10 @@ class GaussianPCP(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def _find_plane(self, survey: Survey) -> Plane:
         """The principal axes, where the fit starts, and the variance to which its prior and its
         floor are relative. A few rows far away have an axis, but the variance is that of the
-        others, in a sample."""
+        others, in a sample; of sparse rows it is that of all, since a sample would be dense."""
         pilot, rng = survey.pilot, np.random.default_rng(survey.seed % 2**63)
-        size, bulk = int(self.n_components), bulk_of_rows(bulk_of, pilot)
+        size = int(self.n_components)
+        bulk = None if issparse(pilot.block.X) else bulk_of_rows(bulk_of, pilot)
         if survey.has_missing:
             plane = self._find_plane_of_sample(pilot.block, survey.seed)
         else:
