@@ -30,6 +30,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinx_copybutton",
     # ours, in _ext/
+    "breaks",
     "commands",
     "docstrings",
     "formulas",

@@ -70,7 +70,8 @@ def main() -> None:
     X, y = images()
     half = len(X) // 2
     train, unseen = X[:half], X[half:]
-    learned = MixtureOfFactorAnalyzers(MOST, None, inference="vb", random_state=0).fit(train)
+    learned = MixtureOfFactorAnalyzers(MOST, None, inference="vb", tol=1e-5, random_state=0)
+    learned.fit(train)
     print("component  images  factors  digits")
     labels = learned.predict(train)
     for k in np.flatnonzero(learned.active_):

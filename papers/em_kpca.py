@@ -108,7 +108,7 @@ LOADERS = {WORDS: load_texts, DIGITS: load_images}
 
 def _use_mixfold(solver: str, **settings: Any) -> Solve:
     def solve(G: Array, d: int, seed: int) -> Array:
-        from mixfold.estimators.kernels.kernel_pca import KernelPCA
+        from mixfold import KernelPCA
 
         common: dict[str, Any] = {"kernel": "precomputed", "n_jobs": 1, "random_state": seed}
         model = KernelPCA(d, solver=solver, **(common | settings)).fit(G)

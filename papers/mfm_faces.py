@@ -21,7 +21,7 @@ from papers.frame.table import Best, Cell, Check, Column, Table, Tolerance
 from papers.shared import head_pose_images
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 # ------------------------------------------------ digits
 # Two handwritten digits by factor models with labels, beside a linear support vector machine.
@@ -213,6 +213,7 @@ def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
     gaps: list[float] = []
     steps = [(r, d, k) for r in range(size.repeats) for d in size.factors for k in size.components]
     shown: list[Scatter] = []
+    faces: dict[str, Array] = {}
     for step, (repeat, d, k) in enumerate(steps):
         progress(step, len(steps) + 1, f"split {repeat + 1}, {k} component(s), d = {d}")
         folds = []
@@ -220,6 +221,10 @@ def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
             state = derive_seed(seed, repeat, fold, k, d)
             model = fit_images(X[train], y[train], k, d, size.restarts, state)
             folds.append(_measure(model, X[test], y[test]))
+            if repeat == fold == 0:
+                some = X[test][head_pose_images.choose_shown(y[test])]
+                faces.setdefault("image", some)
+                faces[head_pose_images.label_row(k, d)] = model.reconstruct(some, "hard")
             if k == 1:
                 gaps.append(folds[-1][-1] - _measure_ppca(X[train], X[test], d))
                 shown = shown or [Scatter(model, X[test], y[test])]
@@ -228,7 +233,9 @@ def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
     checks = (*_check_claims(cells, size), _check_like_ppca(gaps))
     progress(len(steps), len(steps) + 1, "digits")
     more, claims = run_digits(data_folder, size.digits, seed)
-    picture = partial(draw_scatter, scatter=shown[0], cells=cells)
+    picture = partial(
+        head_pose_images.draw_faces, faces=faces, cells=cells, draw_plane=shown[0].draw
+    )
     return Table(
         COLUMNS, cells + more, checks + claims, _list_settings(size, bool(more)), NOTES, picture
     )
@@ -338,24 +345,13 @@ class Scatter:
     X: Array
     people: Array
 
-
-def draw_scatter(figure: Figure, scatter: Scatter, cells: Sequence[Cell]) -> None:
-    """Held-out images in the plane of two factors with the discriminant; and the SER."""
-    figure.set_size_inches(9, 4.2)
-    left, right = figure.subplots(1, 2)
-    colors = ("#1f5fa8", "#c8553d")
-    plot_discriminant(scatter.model, scatter.X, scatter.people, colors=colors, ax=left)
-    left.set_title("held-out images, K = 1")
-    left.get_legend().set_title("person", prop={"size": 8})
-    ser = [cell for cell in cells if cell.column == "SER"]
-    lines = np.arange(len(ser))
-    right.plot([cell.ours for cell in ser], lines, "o", color="#1f5fa8", label="ours")
-    right.plot([cell.published for cell in ser], lines, "D", mfc="none", color="#c8553d",
-               label="published")  # fmt: skip
-    right.set_yticks(lines, [cell.row for cell in ser], fontsize=8)
-    right.invert_yaxis()
-    right.set(title="signal-to-error ratio", xlabel="dB")
-    right.legend(fontsize=8)
+    def draw(self, ax: Axes) -> None:
+        """Draw the plane and the border of the people."""
+        colors = head_pose_images.COLORS
+        plot_discriminant(self.model, self.X, self.people, colors=colors, ax=ax)
+        ax.set_title("held-out images by two factors, K = 1", fontsize=10)
+        legend: Any = ax.get_legend()
+        legend.set_title("person", prop={"size": 8})
 
 
 EXPERIMENT = Experiment(

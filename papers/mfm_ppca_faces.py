@@ -5,8 +5,9 @@ from __future__ import annotations
 import warnings
 from collections import Counter, defaultdict
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,13 +16,19 @@ from papers.frame.checks import check_growth
 from papers.frame.experiment import Experiment, Progress, derive_seed
 from papers.frame.table import Best, Cell, Check, Column, Table, Tolerance
 from papers.shared.head_pose_images import (
+    COLORS,
     FACES,
     PEOPLE,
     WHY,
+    choose_shown,
+    draw_faces,
     label_row,
     load_images,
     split_in_halves,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 COLUMNS = (
     Column(
@@ -93,6 +100,8 @@ def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
     size = QUICK if quick else FULL
     results: dict[tuple[int, int], list[Array]] = defaultdict(list)
     troubles: Counter[str] = Counter()
+    faces: dict[str, Array] = {}
+    planes: list[partial[None]] = []
     steps = [(r, d, k) for r in range(size.repeats) for d in size.factors for k in size.components]
     for step, (repeat, d, k) in enumerate(steps):
         label = f"split {repeat + 1} of {size.repeats}, {k} component{'s' * (k > 1)}, d = {d}"
@@ -103,12 +112,25 @@ def run(data_folder: Path, quick: bool, seed: int, progress: Progress) -> Table:
             model = _fit(X[train], k, d, size.restarts, state)
             folds.append(_measure(model, X[test]))
             troubles.update(_list_troubles(model))
+            if repeat == fold == 0:
+                some = X[test][choose_shown(y[test])]
+                faces.setdefault("image", some)
+                faces[label_row(k, d)] = _rebuild(model, some)
+                planes = planes or [partial(_draw_plane, model=model, X=X[test], people=y[test])]
         results[k, d].append(np.mean(folds, axis=0))
     progress(len(steps), len(steps), "done")
     cells = _make_cells(results)
     fits = 2 * len(steps)
     notes = (*NOTES, *(f"{n} of {fits} fits {what}." for what, n in troubles.items()))
-    return Table(COLUMNS, cells, _check_claims(cells, size), _list_settings(size), notes)
+    picture = partial(draw_faces, faces=faces, cells=cells, draw_plane=planes[0])
+    return Table(COLUMNS, cells, _check_claims(cells, size), _list_settings(size), notes, picture)
+
+
+def _draw_plane(ax: Axes, model: Any, X: Array, people: Array) -> None:
+    from mixfold.plots import plot_latents
+
+    plot_latents(model, X, people, colors=COLORS, ax=ax)
+    ax.set_title("held-out images by two factors of PPCA", fontsize=10)
 
 
 def _fit(X: Array, k: int, d: int, restarts: int, state: int) -> Any:
@@ -140,18 +162,23 @@ def _measure(model: Any, X: Array) -> Array:
     if hasattr(model, "predict_log_proba"):
         logs = model.predict_log_proba(X)
         latents = model.transform(X, per_component=True)
-        covariances, rebuilt = model.latent_covariances_, model.reconstruct(X, method="hard")
+        covariances = model.latent_covariances_
     else:
-        # One component: the hard reconstruction is that of the posterior mean.
         logs, latents = np.zeros((len(X), 1)), model.transform(X)[:, None]
-        covariances, rebuilt = model.latent_covariance_[None], model.reconstruct(X)
+        covariances = model.latent_covariance_[None]
     return np.array(
         [
-            metrics.signal_to_error_ratio(X, rebuilt),
+            metrics.signal_to_error_ratio(X, _rebuild(model, X)),
             metrics.reduction_risk(np.exp(logs), latents, covariances),
             metrics.clustering_risk(logs, log=True),
         ]
     )
+
+
+def _rebuild(model: Any, X: Array) -> Array:
+    """By the most probable component; of one the hard reconstruction is that of the mean."""
+    single = not hasattr(model, "predict_log_proba")
+    return np.asarray(model.reconstruct(X) if single else model.reconstruct(X, method="hard"))
 
 
 def _make_cells(results: dict[tuple[int, int], list[Array]]) -> tuple[Cell, ...]:

@@ -216,9 +216,7 @@ def project(name: str, about: TagFile, X: Any, train: Array, Y: Array, d: int) -
 
     Kernel CCA has no more axes than the labels have ranks.
     """
-    from mixfold.estimators.kernels.kernel_cca import KernelCCA
-    from mixfold.estimators.kernels.kernel_pca import KernelPCA
-    from mixfold.estimators.kernels.morp import MORP
+    from mixfold import MORP, KernelCCA, KernelPCA
 
     common = {**about.kernel, "n_jobs": 1, "random_state": 0}
     if name == PRINCIPAL:

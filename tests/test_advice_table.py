@@ -527,7 +527,56 @@ SEARCH = [
         lambda: m.GaussianMixture(1).fit(X).bic(X)),
 ]  # fmt: skip
 
+
+def of_kernel(scale: float = 1.0, **settings: Any) -> Call:
+    rows = scale * np.random.default_rng(0).normal(size=(40, 3))
+    return fit("KernelPCA", rows=rows, **{"n_components": "learn", "kernel": "rbf", **settings})
+
+
+SIZES = [
+    row(
+        "rows can ever use; lower {} to {} or less",
+        fit("BayesianGaussianMixture", n_components=10**30),
+        fit("BayesianGaussianMixture", n_components=len(X) + 5, max_iter=2),
+    ),
+    row(
+        "is more than can be tried; lower it",
+        fit("MixtureClustering", max_components=10**30),
+        fit("MixtureClustering", max_components=2),
+    ),
+    row(
+        "Multiply X by a number, so that distances are about 1",
+        of_kernel(1e-100),
+        of_kernel(1e-100 * 1e100),
+    ),
+    row(
+        "Use gamma='learn' or 'scale'",
+        of_kernel(gamma=1e300),
+        of_kernel(gamma="learn"),
+        of_kernel(gamma="scale"),
+    ),
+    row(
+        "Learn gamma, too (gamma='learn'), or scale X",
+        of_kernel(gamma=1e-30),
+        of_kernel(gamma="learn"),
+        of_kernel(1e15, gamma=1e-30),
+    ),
+]
+
+FAR = np.random.default_rng(0).normal(size=(52, 2))
+FAR[3, 1] = 1e150
+
+
+def in_batches(rows: Any) -> Call:
+    """Of too many sources, which give back the entry that is far out."""
+    return fit(
+        "MatrixFactorization", rows=rows, n_components=4, max_iter=5, batch_size=5, random_state=0
+    )
+
+
 NETWORKS = [
+    row("Rescale the columns, or correct the entries that are far out", in_batches(FAR),
+        in_batches(FAR / 1e50), in_batches(np.minimum(FAR, 5.0))),
     row("fine_tune='up-down' or None",
         fit("DeepBeliefNetwork", rows=X / 20 + 0.4, **small(fine_tune="discriminative",
                                                            fine_tune_epochs=1)),
@@ -794,7 +843,18 @@ PLOTS = [
         drawn("plot_chains", TRACE, axes="axes"), drawn("plot_chains", TRACE, ax="axes")),
 ]  # fmt: skip
 
-ROWS = [*FACTORS, *KERNELS, *MIXTURES, *SEARCH, *NETWORKS, *OUTPUTS, *DATA, *NUMBERS, *PLOTS]
+ROWS = [
+    *SIZES,
+    *FACTORS,
+    *KERNELS,
+    *MIXTURES,
+    *SEARCH,
+    *NETWORKS,
+    *OUTPUTS,
+    *DATA,
+    *NUMBERS,
+    *PLOTS,
+]
 
 
 def told_by(call: Call) -> str:

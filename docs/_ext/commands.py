@@ -71,9 +71,10 @@ def _plain(text: str) -> str:
     text = re.sub(r"\[bold\](.*?)\[/bold\]", r"`\1`", text, flags=re.DOTALL)
     text = re.sub(r"\[/?(?:bold|italic|dim)\]", "", text)
     parts = re.split(r"(`.*?`)", text, flags=re.DOTALL)
-    return "".join(
+    made = "".join(
         p if i % 2 else re.sub(r"(?<!\w)(--[a-z-]+)", r"`\1`", p) for i, p in enumerate(parts)
     )
+    return re.sub(r"`\n(?=`)", "`\\\\\n", made)  # examples, each on a line of its own
 
 
 class Commands(SphinxDirective):

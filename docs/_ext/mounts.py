@@ -20,7 +20,8 @@ MOUNTS = {
     "developer/benchmarks": "bench/README.md",
     "developer/papers": "papers/README.md",
 }
-_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])+)\]\(([^)\s]+)\)")
+# a link, and the mark of code that may follow: `PPCA` with its link, then `("ard")`
+_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])+)\]\(([^)\s]+)\)(`?)")
 
 
 def on_the_site(text: str, document: str, page: str) -> str:
@@ -37,17 +38,19 @@ def on_the_site(text: str, document: str, page: str) -> str:
     """
 
     def replaced(match: re.Match[str]) -> str:
-        mark, words, target = match.groups()  # the mark of a picture
+        mark, words, target, code = match.groups()  # the mark of a picture
         if re.match(r"[a-z]+:|#", target):
             return match.group(0)
         path, _, anchor = target.partition("#")
         if "src/mixfold/estimators/" in path and re.fullmatch(r"`[A-Z]\w*`", words):
-            return words  # a public class: its name leads to the reference (see names.py)
+            # a public class: its name leads to the reference (see names.py), with its arguments
+            return words.removesuffix(code)
         goal = _goal(os.path.normpath(PurePosixPath(document).parent / path))
         if goal is None:
-            return match.group(0) if mark else words
+            return match.group(0) if mark else words + code
         start = os.path.dirname(f"docs/{page}")
-        return f"{mark}[{words}]({os.path.relpath(goal, start)}{'#' + anchor if anchor else ''})"
+        place = f"{os.path.relpath(goal, start)}{'#' + anchor if anchor else ''}"
+        return f"{mark}[{words}]({place}){code}"
 
     parts = re.split(r"(^```.*?^```$)", text, flags=re.DOTALL | re.MULTILINE)  # code is no link
     return "".join(p if i % 2 else _LINK.sub(replaced, p) for i, p in enumerate(parts))

@@ -266,3 +266,14 @@ def test_starts_and_errors_are_as_computed_once(
         )
         assert errors[0] == pytest.approx(train, abs=0.2)
         assert (errors[1] + 2 * errors[2]) / 3 == pytest.approx(held_out, abs=0.7)
+
+
+def test_the_class_makes_the_same_steps(
+    parts: dict[tuple[str, int], np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X = parts["train", 2]
+    same = digits_mixtures.compare_with_class(X, 2, 0)
+    assert digits_mixtures.check_class([same]).holds
+    monkeypatch.setattr(digits_mixtures, "FLOOR", 0.2)  # above the noise: other steps
+    other = digits_mixtures.compare_with_class(X, 2, 0)
+    assert not digits_mixtures.check_class([same, other]).holds

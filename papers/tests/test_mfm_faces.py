@@ -96,7 +96,8 @@ def test_the_picture_shows_latents_and_the_border(small: Table) -> None:
     figure = Figure()
     assert small.draw is not None
     small.draw(figure)
-    left, right = figure.axes
+    sheet, left, right = figure.axes
+    assert len(sheet.texts) >= 5  # names of the rows: images, and four sizes of models
     cloud, border = left.collections
     at, first = np.asarray(cloud.get_offsets()), cloud.get_facecolors()[:, 0]
     assert len(at) == head_pose_images.IMAGES

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from sklearn.model_selection import StratifiedKFold
 
 from mixfold import MixtureOfPPCA
@@ -51,6 +52,23 @@ def test_every_cell_of_the_size_is_there(small: Table) -> None:
     assert len(small.cells) == 12
     assert all(len(cell.values) == SMALL.repeats for cell in small.cells)
     assert all(np.isfinite(cell.values).all() for cell in small.cells)
+
+
+def test_the_picture_shows_faces_and_the_same_rebuilt(small: Table) -> None:
+    figure = Figure()
+    assert small.draw is not None
+    small.draw(figure)
+    sheet, plane, ser = figure.axes
+    names = [text.get_text() for text in sheet.texts]
+    assert names == ["image", *(f"K = {k}, d = {d}" for d in (6, 12) for k in (1, 2))]
+    assert len(plane.collections[0].get_offsets()) == head_pose_images.IMAGES
+    assert len(ser.get_yticklabels()) == 4
+
+
+def test_shown_images_are_of_both_people() -> None:
+    y = np.repeat([9, 11], [93, 93])
+    chosen = head_pose_images.choose_shown(y)
+    assert len(set(chosen)) == 8 and (y[chosen] == 9).sum() == 4
 
 
 def test_one_component_is_the_closed_form_by_hand(small: Table, folder: Path) -> None:

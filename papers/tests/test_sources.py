@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import mixfold
+import mixfold.distributions
 import mixfold.metrics
 import mixfold.plots
 from papers.frame import verdicts
@@ -63,7 +64,7 @@ def _check_class(quoted: str) -> None:
     call = ast.parse(quoted, mode="eval").body
     dotted = call.func if isinstance(call, ast.Call) else call
     found: Any = mixfold
-    for part in ast.unparse(dotted).split("."):
+    for part in ast.unparse(dotted).removeprefix("mixfold.").split("."):
         found = getattr(found, part)
     if isinstance(call, ast.Call):
         given = {str(k.arg): ast.literal_eval(k.value) for k in call.keywords}

@@ -106,12 +106,19 @@ class SquashedNormal:
     >>> law.pdf([[0.5, 0.0], [-0.5, 0.0]]).round(4)
     array([0.1442, 0.0644])
 
-    Draws of it, beside those of the normal law that it comes from:
+    The normal law of latent factors, and what a probit boundary makes of it for each of two
+    classes, which hardly overlap:
 
     >>> import matplotlib.pyplot as plt
-    >>> rng, spread = np.random.default_rng(0), [[1.0, 0.5], [0.5, 2.0]]
-    >>> normal = plt.scatter(*rng.multivariate_normal([0.0, 0.0], spread, 500).T, s=6)
-    >>> squashed = plt.scatter(*law.rvs(500, random_state=0).T, s=6)
+    >>> classes = [SquashedNormal([0.0, 0.0], np.eye(2), weights=[s * 6, s * 6]) for s in (1, -1)]
+    >>> side = np.linspace(-3, 3, 120)
+    >>> points = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    >>> normal = np.exp(-0.5 * (points**2).sum(axis=1)) / (2 * np.pi)
+    >>> figure, (left, right) = plt.subplots(1, 2, figsize=(8, 4), sharey=True)
+    >>> drawn = left.contour(side, side, normal.reshape(120, 120), 6)
+    >>> for law, color in zip(classes, ("C0", "C1"), strict=True):
+    ...     drawn = right.contour(side, side, law.pdf(points).reshape(120, 120), 6, colors=color)
+    >>> titles = left.set_title("normal"), right.set_title("squashed: classes 1 and 0")
 
     Half of a normal law, its far end:
 

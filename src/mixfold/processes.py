@@ -112,6 +112,18 @@ class Sticks(NamedTuple):
         In order of breaking; 1 - sum is what was not broken any more.
     labels : int ndarray of shape (n,)
         The sample is ``atoms[labels]``.
+
+    Examples
+    --------
+    Two draws: with a larger ``alpha`` more of the stick is left for later atoms.
+
+    >>> import matplotlib.pyplot as plt
+    >>> from mixfold.processes import stick_breaking
+    >>> for alpha in (2.0, 10.0):
+    ...     drawn = stick_breaking(0, alpha, lambda n, rng: rng.normal(size=n), 0, eps=1e-3)
+    ...     line = plt.plot(drawn.weights.cumsum(), ".-", label=f"alpha = {alpha:g}")
+    >>> names = plt.xlabel("atom, by order of breaking"), plt.ylabel("weight up to this atom")
+    >>> legend = plt.legend()
     """
 
     atoms: Array
@@ -164,6 +176,7 @@ def stick_breaking(
 
     >>> import matplotlib.pyplot as plt
     >>> lines = plt.stem(law.atoms, law.weights, markerfmt=" ")
+    >>> names = plt.xlabel("atom"), plt.ylabel("weight")
     """
     n, alpha = _integer("n", n, 0), _positive("alpha", alpha)
     if eps is None and n == 0:

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 import typer
 
+from mixfold import load
 from mixfold.cli.app import app
-from mixfold.cli.front import Mistake, _words_of, check_words
+from mixfold.cli.front import ForeignFile, Mistake, _words_of, check_words
+from mixfold.store import ModelFileError
+from mixfold.store.container import MAX_HEADER
 
 COMMANDS = {
     one.name or one.callback.__name__.replace("_", "-"): one for one in app.registered_commands
@@ -64,13 +67,34 @@ def test_what_is_right_or_in_doubt_is_left_to_the_parser(words: list[str]) -> No
     check_words(app, words)
 
 
-@pytest.mark.parametrize("words", [["--help"], ["ft"], ["fit", "no.csv", "-o", "m"]])
+@pytest.mark.parametrize(
+    "content", [b"a,b\n1,2\n3,4\n", bytes(20), MAX_HEADER.to_bytes(8, "little") + b"{}", b"a", b""]
+)
+def test_a_file_that_is_no_model_is_told_as_by_the_reader(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "table.csv"
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError) as read:
+        load(path)
+    told = "not a mixfold model file" in str(read.value)
+    assert told == (content[:1] in b"a\0" and len(content) > 10)
+    if not told:
+        check_words(app, ["predict", str(path), str(path)])
+        return
+    with pytest.raises(ForeignFile) as seen:
+        check_words(app, ["predict", str(path), str(path)])
+    assert str(seen.value) == str(read.value)
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["ft"], ["fit", "no.csv", "-o", "m"], ["inspect", "table.csv"]]
+)
 def test_nothing_heavy_is_imported_for_it(tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "table.csv").write_text("a,b\n1,2\n3,4\n")
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "mixfold", *words],
         capture_output=True, text=True, check=False, cwd=tmp_path,
     )  # fmt: skip
-    assert done.returncode == (0 if words == ["--help"] else 2)
+    assert done.returncode == {"--help": 0, "inspect": 1}.get(words[0], 2)
     assert "Traceback" not in done.stderr
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "mixfold.cli.app" in imported

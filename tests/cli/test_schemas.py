@@ -104,3 +104,81 @@ def test_a_table_of_numbers_is_fitted_as_before(tmp_path: Path, capsys: Any) -> 
     np.savetxt(tmp_path / "t.csv", rng.normal(size=(60, 2)), "%.3f", ",", header="a,b", comments="")
     assert run("select", tmp_path / "t.csv", "-k", "1") == 0
     assert "gaussian-mixture" in capsys.readouterr().out
+
+
+@pytest.fixture
+def few(people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same people, in the folder where one is."""
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "few.people.csv"
+    path.write_bytes(people.read_bytes())
+    return path
+
+
+def test_a_table_alone_is_enough(few: Path, capsys: Any) -> None:
+    assert run("report", few) == 0
+    assert "raucher: ja" in Path("report.html").read_text(encoding="utf-8")
+    assert run("impute", few) == 0
+    said = capsys.readouterr().out
+    assert "2 groups found in few.people.csv; keep them by: mixfold select" in said
+    assert "wrote few.people.impute.csv (150 rows)" in said
+    with Path("few.people.impute.csv").open(newline="", encoding="utf-8") as file:
+        assert "" not in {row["besuche"] for row in csv.DictReader(file)}
+    assert run("predict", few, "--quiet") == 0
+    with Path("few.people.predict.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["nr", "component", "probability"] and rows[3]["nr"] == "1003"
+    assert run("report", few, "--target", "stadt") == 2
+
+
+def test_outputs_have_names_of_their_own(few: Path, capsys: Any) -> None:
+    assert run("select", few, "-k", "2", "--seed", 0, "-q", "--out", "m.mixfold") == 0
+    for command in ("predict", "impute"):
+        assert run(command, "m.mixfold", few, "-q") == 0
+        assert Path(f"few.people.{command}.csv").exists()
+    assert run("sample", "m.mixfold", "-n", 3, "-q") == 0 and Path("m.sample.csv").exists()
+    assert run("predict", "m.mixfold", few, "--keep", "name,stadt", "-q") == 0
+    head = Path("few.people.predict.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert head == '"name","stadt","component","probability"'
+    capsys.readouterr()
+    assert run("predict", "m.mixfold", few, "--keep", "land") == 2
+    assert run("predict", "m.mixfold") == 2
+    said = " ".join(capsys.readouterr().err.replace("│", " ").split())
+    assert "has no column 'land'" in said and "name the table after the model" in said
+    np.savetxt("n.csv", np.random.default_rng(0).normal(size=(60, 2)), "%.3f", ",", header="a,b",
+               comments="")  # fmt: skip
+    assert run("fit", "n.csv", "-k", 1, "-q") == 0 and Path("n.mixfold").exists()
+
+
+def test_what_is_said_of_the_file_is_heeded(tmp_path: Path, capsys: Any) -> None:
+    path = tmp_path / "t.csv"
+    lines = ["größe#rest", *(f"{1 + i % 7},{100 + i}#{'?!' if i % 9 else 'x'}" for i in range(80))]
+    path.write_bytes("\n".join(lines).encode("cp1252"))
+    words = ("--sep", "#", "--decimal", ",", "--encoding", "cp1252", "--na", "?!,-")
+    assert run("columns", path, *words, "--out", tmp_path / "s.json") == 0
+    said = capsys.readouterr().out
+    assert "größe  number" in said and "rest   constant, set aside" in said
+    schema = Schema.load(tmp_path / "s.json")
+    assert schema.reading.delimiter == "#" and schema == Schema.infer(
+        path, sep="#", decimal=",", encoding="cp1252", missing=("?!", "-")
+    )
+    assert schema.encode(path)[0, 0] == 1.1
+    assert run("columns", path, "--decimal", ";") == 1
+    assert run("columns", path, "--encoding", "utf-99") == 1
+    assert "encoding must be one that Python knows" in capsys.readouterr().err
+    assert run("select", path, "--schema", tmp_path / "s.json", "--na", "-") == 2
+
+
+def test_standard_input_and_text_files_with_columns(
+    few: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with few.open("rb") as file:
+        monkeypatch.setattr("sys.stdin", type("In", (), {"buffer": file})())
+        assert run("columns", "-") == 0
+    assert "besuche  count" in capsys.readouterr().out
+    Path("t.txt").write_text("\n".join(f"{i}\t{i % 3} kg" for i in range(40)), encoding="utf-8")
+    assert run("select", "t.txt", "-k", "1") == 0
+    assert "column 2" in capsys.readouterr().out
+    Path("d.txt").write_text("a letter\nanother, longer one\nthe third\nand more\nthe end\n")
+    assert run("select", "d.txt", "-k", "1") == 2
+    assert "holds texts" in " ".join(capsys.readouterr().err.replace("│", " ").split())

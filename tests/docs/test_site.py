@@ -24,6 +24,7 @@ def _importable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     for name in set(sys.modules) - before:
         if name in (
+            "breaks",
             "mounts",
             "docstrings",
             "formulas",
@@ -55,6 +56,8 @@ def _ours(name: str, needs: str = "") -> ModuleType:
         ("[a](../../README.md)", "[a](../index.md)"),
         ("[`f`](../../src/mixfold/families)", "`f`"),
         ("[`PPCA`](../../src/mixfold/estimators/factors/ppca.py)", "`PPCA`"),
+        ("[`PPCA`](../../src/mixfold/estimators/factors/ppca.py)`(2)`", "`PPCA(2)`"),
+        ("[a](../models.md)`(2)`", "[a](../models.md)`(2)`"),
         ("[a](../../src/mixfold/metrics.py)", "[a](../../src/mixfold/metrics.py)"),
         ("[a](https://example.org/x.md)", "[a](https://example.org/x.md)"),
         ("[a](#place)", "[a](#place)"),
@@ -149,6 +152,47 @@ def test_public_names_lead_to_the_reference() -> None:
     assert "Model" not in names and "Case" not in names, "words that pages use otherwise"
 
 
+# ------------------------------------------------ tables and titles
+
+
+def test_columns_of_tables_are_as_wide_as_their_texts() -> None:
+    from docutils import nodes
+
+    breaks = _ours("breaks")
+    path = "tests/estimators/test_factor_mixtures.py"
+    rows = [["no", "some words in a cell", path], ["yes", "", "some words " * 10]]
+    assert breaks.column_kinds(rows) == ["short", "middle", "long"]
+    table = nodes.table()
+    for row in rows:
+        table += nodes.row("", *(nodes.entry("", nodes.literal("", cell)) for cell in row))
+    breaks._break(None, table, "page")
+    assert [entry["classes"] for entry in table.findall(nodes.entry)] == [
+        ["short"], ["middle"], ["long"], ["short"], ["middle"], ["long"],
+    ]  # fmt: skip
+    assert "wide" not in table["classes"]
+    many = nodes.table("", nodes.row("", *(nodes.entry("", nodes.Text("a")) for _ in range(6))))
+    breaks._break(None, nodes.section("", many), "page")
+    assert many["classes"] == ["wide"]
+    code = list(table.findall(nodes.literal))[2]
+    shown = [part.astext() for part in code.findall(nodes.Text) if part.astext() != "<wbr>"]
+    assert "".join(shown) == path and shown[:3] == ["tests/", "estimators/", "test_"]
+
+
+def test_names_in_titles_break_between_their_words() -> None:
+    from docutils import nodes
+
+    breaks = _ours("breaks")
+    for name, words in (
+        ("LatentDirichletAllocation", ["Latent", "Dirichlet", "Allocation"]),
+        ("plot_ellipses", ["plot_", "ellipses"]),
+        ("MixtureOfPPCA", ["Mixture", "Of", "PPCA"]),
+    ):
+        section = nodes.section("", nodes.title("", name))
+        breaks._break(None, section, "generated/page")
+        shown = [part.astext() for part in section.findall(nodes.Text)]
+        assert [word for word in shown if word != "<wbr>"] == words
+
+
 # ------------------------------------------------ thumbnails of the gallery
 
 
@@ -229,3 +273,28 @@ def test_good_links_pass(tmp_path: Path, body: str) -> None:
 def test_bad_links_are_told(tmp_path: Path, body: str, told: str) -> None:
     (found,) = _site(tmp_path, body)
     assert told in found and "a.html" in found
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "lacks"),
+    [
+        ("guide/a.html", "<p>words</p>", True),
+        ("guide/a.html", "<img class='made align-left' src='a.png'>", False),
+        ("guide/a.html", "<img src='drawn-by-hand.png'>", True),
+        ("tutorial.html", "<p>words</p>", True),
+        ("glossary.html", "<p>words</p>", False),
+        ("generated/mixfold.A.html", "<dl class='py class'></dl>", True),
+        ("generated/mixfold.A.html", "<dl class='py class'></dl><img class='made' src='a'>", False),
+        ("generated/mixfold.f.html", "<dl class='py function'></dl>", False),
+        ("generated/mixfold.contracts.A.html", "<dl class='py class'></dl>", False),
+    ],
+)
+def test_pages_without_their_picture_are_told(
+    tmp_path: Path, name: str, body: str, lacks: bool
+) -> None:
+    check = _ours("check_site")
+    page = tmp_path / name
+    page.parent.mkdir(exist_ok=True)
+    page.write_text(f"<html><body>{body}</body></html>", encoding="utf-8")
+    (*found,) = check.without_picture({page: check.read(page)}, tmp_path)
+    assert len(found) == lacks and all(name in line for line in found)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -78,6 +80,36 @@ def test_the_last_secant_holds() -> None:
             proposal = QuasiNewton().propose(points, [])
             assert proposal is not None
             np.testing.assert_allclose(proposal.x - here.x, share * s, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n_points", [2, 5, 12])
+def test_the_direction_is_that_of_the_recursion_written_pair_by_pair(n_points: int) -> None:
+    rng = np.random.default_rng(n_points)
+    root = rng.normal(size=(9, 9))
+    slope = root @ root.T + np.eye(9)
+    metric = DiagonalMetric(rng.uniform(0.5, 2, 9))
+    x = rng.normal(size=(n_points, 9))
+    points = [
+        Point(one, one, 0.0, True, -slope @ one + 0.01 * rng.normal(size=9), metric) for one in x
+    ]
+    proposal = QuasiNewton().propose(points, [])
+    assert proposal is not None
+    np.testing.assert_allclose(proposal.x - x[-1], _recursion(points), rtol=1e-9)
+
+
+def _recursion(points: list[Point]) -> np.ndarray:
+    """Algorithm 7.4 of Nocedal and Wright."""
+    q, moves = points[-1].gradient.copy(), []
+    for a, b in reversed(list(itertools.pairwise(points))):
+        s, y = b.x - a.x, a.gradient - b.gradient
+        alpha = (s @ q) / (s @ y)
+        q -= alpha * y
+        moves.append((s, y, alpha))
+    s, y, _ = moves[0]
+    q = points[-1].metric.solve(q) * (s @ y) / (y @ points[-1].metric.solve(y))
+    for s, y, alpha in reversed(moves):
+        q += (alpha - (y @ q) / (s @ y)) * s
+    return q
 
 
 def test_pairs_without_curvature_are_left_out() -> None:

@@ -18,7 +18,9 @@ from mixfold.engine.random import LateGenerator
 from mixfold.engine.sources import open_source
 from mixfold.engine.state import Climb, Rules, Task
 from mixfold.engine.together import first_steps
+from mixfold.families.diagonal import DiagonalGaussian
 from mixfold.families.full import FullGaussian
+from mixfold.families.spherical import SphericalGaussian
 from mixfold.models.mixtures.mixture import Mixture
 from mixfold.testing.toys import Serial
 
@@ -30,10 +32,10 @@ def table(seed: int) -> Array:
     return np.concatenate([rng.normal(3 * k, 1 + 0.3 * k, (40, 3)) for k in range(3)])
 
 
-def task_of(X: Array, K: int = 3, **sides: Any) -> Task:
+def task_of(X: Array, K: int = 3, family: type[Any] = FullGaussian, **sides: Any) -> Task:
     source = open_source(X, **sides)
     pilot = draw_pilot(source, Serial(), len(X), 0)
-    model = Mixture(K, FullGaussian(floor=1e-6))
+    model = Mixture(K, family(floor=1e-6))
     return Task(model, source, Serial(), pilot, 0)
 
 
@@ -59,11 +61,12 @@ def check_same(one: Any, other: Any) -> None:
         assert one == other
 
 
+@pytest.mark.parametrize("family", [FullGaussian, DiagonalGaussian, SphericalGaussian])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_climb_is_where_it_would_be_by_itself(weighted: bool) -> None:
+def test_a_climb_is_where_it_would_be_by_itself(weighted: bool, family: type[Any]) -> None:
     X = table(0)
     weight = np.random.default_rng(2).integers(1, 4, len(X)) if weighted else None
-    task = task_of(X, weight=weight)
+    task = task_of(X, family=family, weight=weight)
     climbs = starts(task, 6)
     made = first_steps(task, climbs, RULES, 4)
     assert made is not None and sum(c is not None for c in made.climbs) >= 4

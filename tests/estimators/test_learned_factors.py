@@ -44,6 +44,19 @@ def found(fitted: Any) -> list[int]:
 
 
 @of_both
+def test_a_fit_that_ends_before_factors_are_dropped_can_be_drawn_from(mixture: Any) -> None:
+    X = np.random.default_rng(0).normal(size=(76, 6))
+    weights = np.random.default_rng(1).random(76) * 1e-15  # factors vanish, one by one
+    fitted = mixture(3, 2, inference="vb", tied=("noise",), time_budget=1e-3, random_state=0)
+    fitted.fit(X, sample_weight=weights)
+    assert fitted.loadings_.shape[2] == fitted.n_factors_.max()
+    rows, _ = fitted.sample(5)
+    assert np.isfinite(rows).all()
+    rows[0, 0] = np.nan
+    assert np.isfinite(fitted.impute(rows, method="draw")).all()
+
+
+@of_both
 def test_both_numbers_are_found(mixture: Any) -> None:
     X, groups = planted(mixture, 0)
     fitted = learned(mixture).fit(X)

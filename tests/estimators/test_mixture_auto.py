@@ -201,3 +201,59 @@ def test_the_report_speaks_the_words_of_the_table(tmp_path: Path) -> None:
     text = Path(tmp_path / "r.html").read_text(encoding="utf-8")
     assert "city = Paris in" in text and "smoker: yes" in text
     assert "2020-" in text or "2021-" in text
+
+
+def test_what_is_known_stays_to_the_last_bit() -> None:
+    # one column is modelled by its logarithm, the other recorded in steps far below its level
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({
+        "income": np.exp(2 * rng.normal(size=N)) * 1e3,
+        "moment": rng.normal(size=N) + 1e12,
+        "small": rng.normal(size=N).astype(np.float32),
+        "when": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 10**15, N), unit="ns"),
+    })  # fmt: skip
+    holed = frame.mask(rng.random(frame.shape) < 0.1)
+    holed["small"] = frame["small"]
+    complete = auto().fit(holed).impute(holed)
+    known = holed.notna()
+    pd.testing.assert_frame_equal(complete.where(known), holed, check_exact=True)
+    assert complete.notna().all().all()
+    table = holed[["income", "moment", "small"]].to_numpy()
+    filled = np.asarray(auto().fit(table).impute(table))
+    np.testing.assert_array_equal(filled[~np.isnan(table)], table[~np.isnan(table)])
+
+
+def test_hours_and_shares_have_laws_of_their_own(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    g = rng.integers(0, 2, N)
+    frame = pd.DataFrame({
+        "hour": np.mod(np.round(rng.normal(np.array([0, 11])[g], 1.5)), 24).astype(int),
+        "share": np.round(rng.beta(np.array([1.5, 6])[g], 3), 3).clip(0, 1),
+        "area": np.round(rng.normal(np.array([6, 7])[g], 1).clip(0.5) ** 3, 1),
+    })  # fmt: skip
+    frame.loc[::10, "hour"] = np.nan
+    frame.loc[::7, "share"] = np.nan
+    fitted = auto().fit(frame)
+    assert fitted.schema_.families() == {
+        "von-mises": ["hour"], "beta": ["share"], "full": ["area"]
+    }  # fmt: skip
+    assert fitted.schema_["area"].scale in ("log", "cbrt")
+    assert adjusted_rand_score(g, fitted.predict(frame)) > 0.75
+    complete = fitted.impute(frame)
+    assert set(complete["hour"]) <= set(range(24)) and complete["share"].between(0, 1).all()
+    total = fitted.score_samples(frame).sum()
+    assert fitted.bic() == pytest.approx(fitted.bic(frame), rel=1e-9)
+    assert fitted.lower_bound_ == pytest.approx(total / N, rel=1e-6)
+
+    def density(share: float) -> float:
+        row = {"hour": [None], "share": [share], "area": [None]}
+        return float(np.exp(fitted.score_samples(row)[0]))
+
+    assert quad(density, 0, 1, limit=200)[0] == pytest.approx(1, abs=1e-3)
+    fitted.save(tmp_path / "m.mixfold")
+    back = mixfold.load(tmp_path / "m.mixfold")
+    np.testing.assert_array_equal(back.predict_proba(frame), fitted.predict_proba(frame))
+    assert fitted.condition("hour", 23).weights_.argmax() == fitted.predict(frame)[g == 0][0]
+    posterior = Mixture("auto", 2, inference="vb", random_state=0).fit(frame)
+    assert posterior.schema_.families(posterior=True) == {"full": ["hour", "share", "area"]}
+    assert posterior.predict(frame).shape == (N,)

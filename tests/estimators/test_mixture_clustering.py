@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 import mixfold
 from mixfold import GaussianMixture, KMeans, MixtureClustering, MixtureSearch, PoissonMixture
-from mixfold.estimators.search.mixture_clustering import describe_clusters
+from mixfold.estimators.search.mixture_clustering import describe_clusters, expected_loss
 
 
 def ring(n, rng):
@@ -99,6 +99,28 @@ def test_a_number_of_clusters_that_is_asked_for():
     assert found.search_.results_["n_components"].min() == 3
     two = quiet_fit(MixtureClustering(2, max_components=10, random_state=0), RING)
     assert adjusted_rand_score(two.labels_, INNER) > 0.95
+
+
+def squares(n, rng):
+    """Four squares of even density, close to each other, which are no Gaussians."""
+    y = np.arange(n) % 4
+    return rng.random((n, 2)) + 1.15 * np.array([[0, 0], [1, 0], [0, 1], [1, 1]])[y], y
+
+
+def test_nothing_is_combined_where_each_cluster_is_a_component():
+    X, y = squares(900, np.random.default_rng(0))
+    found = quiet_fit(MixtureClustering(4, max_components=12, random_state=0), X)
+    search = found.search_
+    most = search.best_estimator_.n_components
+    assert most > 4 == found.mixture_.n_components
+    assert adjusted_rand_score(y, found.labels_) > 0.98
+    icl = dict(zip(search.results_["n_components"], search.results_["icl"], strict=True))
+    assert icl[4] < icl[most]
+    assert sum(note.startswith("clusters are components: ICL") for note in found.notes_) == 1
+    # the groups of RING are no components: there ICL has nothing against more of them
+    two = quiet_fit(MixtureClustering(2, max_components=10, random_state=0), RING)
+    assert two.mixture_ is two.search_.best_estimator_
+    assert not any("ICL" in note for note in two.notes_)
 
 
 def test_threshold_instead_of_the_test():
@@ -195,6 +217,54 @@ def test_kinds_of_covariances_of_many_columns():
     found = quiet_fit(MixtureClustering(max_components=5, random_state=0), X)
     assert found.mixture_.covariance_type == "diag"
     assert adjusted_rand_score(found.labels_, y) > 0.9
+
+
+def test_as_many_components_as_clusters_decide_the_kind_of_covariance():
+    rng = np.random.default_rng(1)
+    y = np.arange(300) % 2
+    # skewed groups whose columns depend on each other
+    X = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 6)) + 0.6 * rng.normal(size=(300, 6))
+    X = np.exp(0.5 * (X + 2.0 * y[:, None] * [1, -1, 1, 0, 0, 0]))
+    found = quiet_fit(MixtureClustering(2, max_components=8, random_state=0), X)
+    assert found.mixture_.covariance_type == "full"
+    assert "param_covariance_type" not in found.search_.results_  # of one kind
+    # few rows of many columns without correlations
+    y = np.arange(150) % 3
+    X = rng.normal(size=(150, 20)) + 4 * np.eye(20)[y]
+    found = quiet_fit(MixtureClustering(3, max_components=6, random_state=0), X)
+    assert found.mixture_.covariance_type == "diag"
+    assert adjusted_rand_score(found.labels_, y) > 0.9
+
+
+@pytest.mark.parametrize("kind", ["full", "diag"])
+def test_the_loss_that_is_expected_of_new_rows(kind):
+    """Against new rows of the same Gaussian, few beside the columns."""
+    rng = np.random.default_rng(3)
+    differences = []
+    for _ in range(200):
+        X, fresh = rng.normal(size=(2, 16, 5))
+        model = GaussianMixture(1, covariance_type=kind, reg_covar=0).fit(X)
+        differences.append(expected_loss(model, 5) + 2 * 16 * model.score(fresh))
+    error = np.std(differences) / np.sqrt(len(differences))
+    assert abs(np.mean(differences)) < 3 * error
+    # twice the number of parameters is too little
+    assert expected_loss(model, 5) - model.aic() > (5 * error if kind == "full" else 0)
+    few = quiet_fit(GaussianMixture(2, covariance_type=kind, reg_covar=0.1), X[:14])
+    assert np.isinf(expected_loss(few, 5)) == (kind == "full")
+
+
+def test_classes_of_few_rows_do_not_hide_correlations():
+    """Full covariances of so many components end at their floor; those of fewer are looked at."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2, 3], [150, 120, 60, 3])
+    mix = np.eye(6) + 0.5 * rng.normal(size=(4, 6, 6))
+    X = 2.5 * rng.normal(size=(4, 6))[y] + np.einsum(
+        "nd,nde->ne", rng.normal(size=(333, 6)), mix[y]
+    )
+    X = np.c_[X.round(1), y == 3]
+    found = quiet_fit(MixtureClustering(4, max_components=6, random_state=0), X)
+    assert found.mixture_.covariance_type == "full"
+    assert adjusted_rand_score(y, found.labels_) > 0.8
 
 
 def test_all_rows_equal():

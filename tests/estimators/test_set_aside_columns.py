@@ -429,3 +429,14 @@ def test_columns_of_counts_are_not_looked_at():
     counts = np.random.default_rng(0).poisson(3, (60, 2)).astype(float)
     search = MixtureSearch(mixfold.PoissonMixture(), n_components=[1, 2], random_state=0)
     assert not search.fit(np.column_stack([counts, np.full(60, 2.0)])).notes_
+
+
+@pytest.mark.parametrize("scale", [5e-324, 1e-310, 1e-200, 1e-100])
+@pytest.mark.parametrize("kind", ["spherical", "diag", "full"])
+def test_a_constant_beside_numbers_that_cannot_be_squared(kind, scale):
+    X = np.round(np.random.default_rng(0).normal(size=(30, 1))) * scale
+    fitted = GaussianMixture(2, covariance_type=kind, random_state=0)
+    alone = fitted.fit(X).score_samples(X)
+    wide = np.column_stack([np.zeros(30), X])
+    np.testing.assert_allclose(fitted.fit(wide).score_samples(wide), alone, rtol=1e-9)
+    assert np.isfinite(fitted.covariances_).all()

@@ -174,6 +174,24 @@ def test_groups_are_merged_before_others():
         assert len(np.unique(labels[groups == group])) == 1
 
 
+def test_parts_of_a_group_that_share_nothing_are_no_cluster_if_groups_need_not_be_whole():
+    # 0 and 1 share some rows, as 2 and 3 do; between them only the group of 1 and 2, by a hair
+    near, far = [0.6, 0.4, 0.0, 0.0], [0.0, 1 - 1e-9, 1e-9, 0.0]
+    R = np.array([row for half in (near, far) for row in (half, half[::-1])])
+    R = np.vstack([R, [0.4, 0.6, 0.0, 0.0], [0.0, 0.0, 0.6, 0.4]])
+    with np.errstate(divide="ignore"):
+        shares = keep_shares(np.log(R))
+    groups = np.array([0, 1, 1, 2])
+    whole = merge_components(shares, groups=groups)
+    assert whole.cut(3)[1] == whole.cut(3)[2]
+    parts = merge_components(shares, groups=groups, whole=False)
+    assert parts.cut(2).tolist() in ([0, 0, 1, 1], [1, 1, 0, 0])
+    assert parts.cut(1).tolist() == [0] * 4
+    # what shares more is merged first as before
+    near = np.array([0, 0, 1, 1])
+    assert merge_components(shares, groups=near, whole=False).cut(2).tolist() == [0, 0, 1, 1]
+
+
 def test_clusters_stand_in_the_order_of_falling_mass():
     tree = merge_components(keep_shares(log_shares(5, K=8)))
     for k in range(1, 9):

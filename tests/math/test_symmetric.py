@@ -157,3 +157,18 @@ def test_the_variance_of_a_raised_direction_is_told() -> None:
     direction = np.ones(2) / np.sqrt(2)
     assert variance == pytest.approx(0.02, rel=0.05)
     assert direction @ raised @ direction == pytest.approx(0.02, rel=0.05)
+
+
+@pytest.mark.parametrize("floor", [0.01, np.array([0.01, 0.3, 0.002])])
+def test_what_is_told_to_be_above_a_floor_is(floor: float | np.ndarray) -> None:
+    rng = np.random.default_rng(4)
+    told = 0
+    for _ in range(200):
+        root = rng.normal(size=(2, 3, 3)) * np.exp(rng.normal(size=(2, 1, 3)))
+        matrices = root @ np.swapaxes(root, 1, 2)
+        if not symmetric.are_above(symmetric.factorise(matrices)[1], floor):
+            continue
+        told += 1
+        raised, least = symmetric.raise_all_eigenvalues(matrices, floor)
+        assert raised is matrices and np.isinf(least).all()
+    assert 20 < told < 180

@@ -13,6 +13,8 @@ import pytest
 
 from mixfold.schema import Schema
 from mixfold.schema.coding import SchemaWarning
+from mixfold.schema.judge import Entries, judge
+from mixfold.schema.words import find_scale
 
 N = 120
 RNG = np.random.default_rng(0)
@@ -233,3 +235,44 @@ def test_the_jacobian_is_that_of_differences(rng: np.random.Generator) -> None:
     more = {"income": incomes[:5] * (1 + h), "x": np.arange(5.0)}
     slope = (schema.encode(more) - schema.encode(rows))[:, 0] / (incomes[:5] * h)
     np.testing.assert_allclose(schema.log_jacobian(schema.encode(rows)), np.log(slope), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("levels", "wanted"),
+    [
+        (
+            ["very accurate", "slightly inaccurate", "very inaccurate", "slightly accurate"],
+            ["very inaccurate", "slightly inaccurate", "slightly accurate", "very accurate"],
+        ),
+        (
+            ["agree", "strongly disagree", "neutral", "disagree", "strongly agree"],
+            ["strongly disagree", "disagree", "neutral", "agree", "strongly agree"],
+        ),
+        (["very satisfied", "satisfied", "somewhat satisfied"],
+         ["somewhat satisfied", "satisfied", "very satisfied"]),
+        (["über 64", "unter 30", "30-49"], ["unter 30", "30-49", "über 64"]),
+        (["gold", "none", "silver"], ["none", "silver", "gold"]),
+        (["very red", "blue", "slightly green"], None),
+        (["very red", "red", "blue"], None),
+    ],
+)  # fmt: skip
+def test_grades_are_put_in_their_order(levels: list[str], wanted: list[str] | None) -> None:
+    assert find_scale(levels) == wanted
+
+
+def test_a_word_that_comes_again_among_numbers_is_missing() -> None:
+    values = [f"{i * 1.7:.1f}" for i in range(40)] + ["never"] * 12
+    column = judge(Entries("days", values, "text"))
+    assert column.kind == "number" and column.missing == ("never",)
+    assert column.remarks[0] == "12 entries are no numbers and count as missing: 'never'"
+    names = [*values[:12], *[f"word {i}" for i in range(30)]]
+    assert judge(Entries("days", names, "text")).kind == "text"
+
+
+def test_categories_of_a_table_have_the_kind_that_their_words_say() -> None:
+    def of(levels: tuple[str, ...], ordered: bool = False) -> str:
+        return judge(Entries("x", list(levels) * 5, "text", levels, ordered)).kind
+
+    assert of(("male", "female")) == "yes/no" and of(("low", "high", "medium")) == "ordered"
+    assert of(("a", "b", "c")) == "category" and of(("a", "b", "c"), True) == "ordered"
+    assert of(("a",)) == "constant"

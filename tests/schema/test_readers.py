@@ -190,3 +190,35 @@ def test_duckdb(tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb", reason="needs duckdb: pip install duckdb")
     relation = duckdb.sql("select 1 as a, 'x' as b")
     assert read_table(relation).table.to_pydict() == {"a": [1], "b": ["x"]}
+
+
+def test_midnights_of_a_workbook_are_moments_like_the_others(tmp_path: Path) -> None:
+    from datetime import datetime, timedelta
+
+    openpyxl = pytest.importorskip("openpyxl", reason="needs openpyxl: pip install 'mixfold[dev]'")
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.append(["seen", "x"])
+    for i in range(60):  # every fourth has no clock
+        sheet.append([datetime(2020, 1, 1) + timedelta(hours=6 * i), i % 7])
+    book.save(tmp_path / "t.xlsx")
+    schema = Schema.infer(tmp_path / "t.xlsx")
+    assert schema["seen"].kind == "date" and not schema["seen"].remarks
+    assert np.isfinite(schema.encode(tmp_path / "t.xlsx")).all()
+
+
+def test_value_labels_are_in_the_order_of_their_codes(tmp_path: Path) -> None:
+    pyreadstat = pytest.importorskip(
+        "pyreadstat", reason="needs pyreadstat: pip install 'mixfold[tables]'"
+    )
+    frame = pd.DataFrame(
+        {"mood": [1.0, 2.0, 3.0] * 10, "place": [1.0] * 5 + [2.0, 3.0] * 10 + [1.0] * 5}
+    )
+    labels = {"mood": {1.0: "zz", 2.0: "mm", 3.0: "aa"}, "place": {1.0: "z", 2.0: "m", 3.0: "a"}}
+    pyreadstat.write_sav(
+        frame, str(tmp_path / "t.sav"), variable_value_labels=labels,
+        variable_measure={"mood": "ordinal", "place": "nominal"},
+    )  # fmt: skip
+    schema = Schema.infer(tmp_path / "t.sav")
+    assert schema["mood"].kind == "ordered" and schema["mood"].levels == ("zz", "mm", "aa")
+    assert schema["place"].kind == "category"

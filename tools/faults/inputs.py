@@ -41,7 +41,13 @@ from tools.faults.running import (
     python,
     scratch_folder,
 )
-from tools.faults.settings import ESTIMATORS, draw_settings, usual_rows
+from tools.faults.settings import (
+    ESTIMATORS,
+    draw_settings,
+    fit_to_columns,
+    usual_container,
+    usual_rows,
+)
 from tools.faults.tables import draw_odd_setting, draw_oddities, labels, pick, table, weights
 
 LIMIT = 6 * 2**30
@@ -79,7 +85,8 @@ def run_case(seed: int, name: str, case: int) -> dict:
     supervised = ESTIMATORS[name][1]
     odd = draw_oddities(rng)
     settings = draw_settings(rng, name, getattr(mixfold, name)().get_params(deep=False))
-    X, about = table(rng, odd, usual_rows(rng, name, settings))
+    X, about = table(rng, odd, usual_rows(rng, name, settings), usual_container(rng, settings))
+    fit_to_columns(rng, settings, about["shape"][1])
     n = about["shape"][0] if about["shape"][0] else rows_of(X)
     estimator = getattr(mixfold, name)(**settings)
     about["settings"] = {k: repr(v)[:60] for k, v in settings.items() if k != "random_state"}
@@ -437,6 +444,12 @@ def rarer_questions(estimator: Any, X: Any, y: Any, rng: np.random.Generator, ow
         bad_attributes(part, but=("lower_bound_",))  # no rows were fitted: documented as NaN
         no_nan(part.sample(2)[0], "sample of condition")
 
+    def combine() -> None:
+        how = pick(rng, ({}, {"threshold": 0.1}, {"n_clusters": 1}))
+        combined = estimator.combine(**how, X=X)
+        bad_attributes(combined)
+        no_nan(combined.predict_proba(X), "predict_proba of combined", 0.0, 1 + 1e-6)
+
     def copies() -> None:
         import copy
         import pickle
@@ -486,6 +499,13 @@ def rarer_questions(estimator: Any, X: Any, y: Any, rng: np.random.Generator, ow
         "free_energy": lambda: no_nan(estimator.free_energy(X), "free_energy"),
         "gibbs": lambda: no_nan(estimator.gibbs(X, random_state=0), "gibbs"),
         "get_feature_names_out": lambda: estimator.get_feature_names_out(),
+        "responsibilities": lambda: no_nan(
+            estimator.responsibilities(X), "responsibilities", 0.0, 1 + 1e-9
+        ),
+        "reconstruction_errors": lambda: no_nan(
+            estimator.reconstruction_errors(X), "errors", -1e-6
+        ),
+        "find_between": lambda: estimator.find_between(X),
         "perplexity": lambda: no_nan(estimator.perplexity(X), "perplexity", 0.0),
     }
     rarely = {
@@ -500,6 +520,11 @@ def rarer_questions(estimator: Any, X: Any, y: Any, rng: np.random.Generator, ow
         "posterior_similarity": lambda: no_nan(
             estimator.posterior_similarity(), "similarity", 0, 1 + 1e-9
         ),
+        "combine": combine,
+        "log_partition": lambda: no_nan(
+            estimator.log_partition(n_chains=3, n_temperatures=5, random_state=0).value, "log Z"
+        ),
+        "sample_sources": lambda: no_nan(estimator.sample_sources(3, 0), "sources"),
         "top_words": lambda: estimator.top_words(3),
         "to_pyldavis": lambda: estimator.to_pyldavis(X),
         "prototypes": lambda: no_nan(estimator.prototypes(), "prototypes"),
@@ -521,7 +546,9 @@ def rarer_questions(estimator: Any, X: Any, y: Any, rng: np.random.Generator, ow
 
 def multilabel(estimator: Any) -> Any:
     classes = getattr(estimator, "classes_", None)
-    if getattr(getattr(estimator, "_target", None), "task", "") == "multilabel":
+    sets = getattr(getattr(estimator, "_sets", None), "sets", ())  # of outputs, of MORP
+    targets = [getattr(estimator, "_target", None), *(one.target for one in sets)]
+    if any(getattr(target, "task", "") == "multilabel" for target in targets):
         return True
     return isinstance(classes, list) or getattr(estimator, "task_", "") in (
         "multilabel",

@@ -32,6 +32,8 @@ FAMILIES = (
     "wishart",
     "known",
     "known-mean",
+    "auto",  # by the kinds of the columns
+    "columns",  # stands for a family of its own for each column, see `fit_to_columns`
 )
 # what rows of a family look like (of others: anything)
 ROWS_OF_FAMILY = {
@@ -48,6 +50,15 @@ ROWS_OF_FAMILY = {
     "dirichlet": "shares",
     "wishart": "matrices",
 }
+WITHOUT_PRIORS = (
+    "gamma-shape",
+    "negative-binomial",
+    "beta",
+    "dirichlet",
+    "wishart",
+    "auto",
+    "columns",
+)
 INFERENCES = {
     "em": ("auto", "ml", "dirichlet", "stick-breaking"),
     "vb": ("auto", "dirichlet", "stick-breaking"),
@@ -91,8 +102,23 @@ def _mixture(rng: np.random.Generator) -> Any:
     settings = _bayes(rng)
     family = pick(rng, FAMILIES)
     settings["family"] = family
+    if family in WITHOUT_PRIORS and rng.random() < 0.9:  # else refused
+        settings.update(inference="em", weights=pick(rng, ("auto", "ml", "dirichlet")))
     options = {"binomial": {"trials": 9}, "gamma": {"shape": 2.0}}.get(family)
+    if rng.random() < 0.1:  # fixed
+        settings["weights"] = rng.dirichlet(np.full(settings["n_components"], 2.0)).tolist()
     return {**settings, "family_options": options}
+
+
+def fit_to_columns(rng: np.random.Generator, settings: Any, n_columns: int) -> None:
+    """Give every column a family, if the settings ask for families by columns."""
+    if settings.get("family") != "columns":
+        return
+    names = ("full", "diag", "bernoulli", "poisson", "categorical", "gamma-shape", "beta")
+    family: dict[str, list[int]] = {}
+    for column in range(n_columns):
+        family.setdefault(pick(rng, names, (3, 3, 1, 1, 1, 1, 1)), []).append(column)
+    settings["family"] = family
 
 
 def _density_of_sources(rng: np.random.Generator) -> Any:
@@ -142,6 +168,11 @@ def usual_rows(rng: np.random.Generator, name: str, settings: Any) -> str | None
     if name == "Mixture" and rng.random() < 0.7:
         return ROWS_OF_FAMILY.get(settings["family"])
     return ESTIMATORS[name][0]
+
+
+def usual_container(rng: np.random.Generator, settings: Any) -> str:
+    """What holds the rows: a table of columns of all kinds for families that are looked up."""
+    return "columns of all kinds" if settings.get("family") == "auto" else "array"
 
 
 def _search(rng: np.random.Generator) -> Any:
@@ -563,6 +594,7 @@ RARER = {
     "columns_per_iter": (1, 3),
     "covariance_prior": (1.0,),
     "cv": (2, 3),
+    "curve_width": (0.1, 2.0),
     "cv_grid": ({"beta": [0.1, 0.9]},),
     "degree": (1, 2, 5),
     "degrees_of_freedom_prior": (5.0, 90.0),

@@ -287,6 +287,39 @@ def _pandas(rng: np.random.Generator, X: Any, odd: Any) -> Any:
     return frame, f"pandas {how}"
 
 
+def _columns_of_all_kinds(rng: np.random.Generator, X: Any) -> Any:
+    """The columns of a table, each read as a kind of its own: words, dates, grades, numbers."""
+    import pandas as pd
+
+    def words(column: Any) -> Any:
+        return pd.Series(np.round(column)).map(lambda v: None if np.isnan(v) else f"w{v % 4:.0f}")
+
+    def dates(column: Any) -> Any:
+        days = np.clip(np.nan_to_num(column), -1e4, 1e4).astype(int)
+        return pd.Timestamp("2020-01-01") + pd.to_timedelta(days, unit="D")
+
+    def grades(column: Any) -> Any:
+        codes = np.clip(np.nan_to_num(np.abs(column)), 0, 2).astype(int)
+        return pd.Categorical.from_codes(codes, ["low", "<b>mid", "high"], ordered=True)
+
+    kinds = {
+        "numbers": lambda column: column,
+        "words": words,
+        "dates": dates,
+        "grades": grades,
+        "yes and no": lambda column: np.where(column > 0, "yes", "no"),
+        "booleans": lambda column: column > 0,
+        "counts": lambda column: np.clip(np.round(np.abs(np.nan_to_num(column))), 0, 1e6),
+        "names": lambda column: [f"row {i}" for i in range(len(column))],
+        "numbers as text": lambda column: [f"{value:.3g}" for value in column],
+        "nothing": lambda column: [None] * len(column),
+    }
+    odds = (6, 4, 2, 2, 2, 2, 3, 1, 1, 1)
+    return pd.DataFrame(
+        {f"c{j}": kinds[pick(rng, tuple(kinds), odds)](X[:, j]) for j in range(X.shape[1])}
+    )
+
+
 def _polars(rng: np.random.Generator, X: Any) -> Any:
     import polars as pl
 
@@ -488,6 +521,8 @@ def put_into_container(rng: np.random.Generator, X: Any, how: str) -> tuple[Any,
         ), how
     if X.dtype.kind not in "fiub" or X.dtype.hasobject:
         return X, "array"
+    if how == "columns of all kinds":
+        return _columns_of_all_kinds(rng, X.astype(float)), how
     if how in ("pandas", "pandas odd"):
         if X.dtype.byteorder == ">" or X.dtype == np.longdouble or X.dtype == np.float16:
             X = X.astype(float)
@@ -530,14 +565,14 @@ def draw_oddities(rng: np.random.Generator) -> set[str]:
 
 
 def table(
-    rng: np.random.Generator, odd: set[str], values: str | None = None
+    rng: np.random.Generator, odd: set[str], values: str | None = None, usual: str = "array"
 ) -> tuple[Any, dict[str, Any]]:
     """A table, and how it was made."""
     n, d = int(rng.integers(25, 90)), int(rng.integers(2, 7))
     if "shape" in odd:
         n, d = pick(rng, ROWS, ROW_ODDS), pick(rng, COLUMNS, COLUMN_ODDS)
-    usual = values or pick(rng, ("clusters", "normal", "uniform"))
-    values = pick(rng, tuple(VALUES)) if "values" in odd else usual
+    plain = values or pick(rng, ("clusters", "normal", "uniform"))
+    values = pick(rng, tuple(VALUES)) if "values" in odd else plain
     X = VALUES[values](rng, n, d)
     warp = pick(rng, tuple(WARPS)) if "warp" in odd else "plain"
     with np.errstate(all="ignore"):
@@ -547,7 +582,7 @@ def table(
     if "holes" in odd:
         X, holes = _holes(rng, X)
     kind = pick(rng, TYPES[1:], TYPE_ODDS[1:]) if "type" in odd else "f8"
-    how = pick(rng, CONTAINERS[1:], CONTAINER_ODDS[1:]) if "container" in odd else "array"
+    how = pick(rng, CONTAINERS[1:], CONTAINER_ODDS[1:]) if "container" in odd else usual
     out, container = put_into_container(rng, convert_type(rng, X, kind), how)
     about = dict(
         shape=[n, d], values=values, warp=warp, holes=holes, dtype=kind, container=container

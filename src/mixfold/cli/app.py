@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -28,7 +31,7 @@ from mixfold.cli import (
     select,
     topics,
 )
-from mixfold.cli.front import Mistake, check_words
+from mixfold.cli.front import ForeignFile, Mistake, check_words
 from mixfold.cli.terminal import strip_controls
 from mixfold.math.compilation import COMPILING, told_of_compilation
 
@@ -36,10 +39,14 @@ from mixfold.math.compilation import COMPILING, told_of_compilation
 _HELP = (
     "Find groups and factors in a table, and use them: assign rows, reduce them to a few numbers, "
     "fill in missing entries, spot odd rows, draw new ones.\n\n"
-    "A table is a Parquet, CSV or npy file, or a folder of Parquet or CSV files; it may have "
-    "missing entries and more rows than memory holds. Or it is texts: a folder of them, or a .txt "
-    "file with one on each line. A model file holds numbers and words, no code."
+    "A table is a CSV file in any dialect, Parquet, Feather, Excel, ODS, JSON lines, SPSS, Stata, "
+    "SAS or npy, a folder of Parquet or CSV files, or - for the standard input; it may hold words, "
+    "dates and missing entries and, of plain numbers, more rows than memory holds. Or it is texts: "
+    "a folder of them, or a .txt file with one on each line. A model file holds numbers and words, "
+    "no code."
 )
+# of which a dash is the value, and not the standard input
+_TAKES_DASH = ("--na", "--sep", "--decimal")
 _EPILOG = (
     "\b\nStart with mixfold demo, or with\n"
     "mixfold fit table.parquet --components 8 --out groups.mixfold\n\n"
@@ -139,6 +146,25 @@ def main(argv: Sequence[str] | None = None) -> None:
     debug = "--debug" in words
     # People add --debug at the end of the line that just failed; the parser wants it in front.
     words = ["--debug"] * debug + [word for word in words if word != "--debug"]
+    with tempfile.TemporaryDirectory() as folder:
+        _run(_with_standard_input(words, Path(folder)), debug)
+
+
+def _with_standard_input(words: list[str], folder: Path) -> list[str]:
+    """The words with a file of what comes in for ``-``."""
+    places = [
+        i for i, word in enumerate(words)
+        if word == "-" and i > 0 and words[i - 1] not in _TAKES_DASH
+    ]  # fmt: skip
+    if not places:
+        return words
+    spooled = folder / "stdin"
+    with spooled.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return [str(spooled) if i in places else word for i, word in enumerate(words)]
+
+
+def _run(words: list[str], debug: bool) -> None:
     try:
         check_words(app, words)
     except Mistake as mistake:
@@ -147,6 +173,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         text = f"Usage: mixfold {mistake.usage}\nTry '{of} -h' for help.\n\nError: {mistake}"
         typer.echo(strip_controls(text), err=True)
         sys.exit(2)
+    except ForeignFile as error:
+        if debug:
+            raise
+        typer.echo(strip_controls(f"error: {error}"), err=True)
+        sys.exit(1)
     run_app(app, "mixfold", words, debug)
 
 

@@ -17,6 +17,8 @@ from mixfold.cli.options import (
     DataArgument,
     KeepOption,
     ModelArgument,
+    ModelOrTable,
+    OptionalData,
     QuietOption,
     SeedOption,
     TableOut,
@@ -24,6 +26,7 @@ from mixfold.cli.options import (
 from mixfold.cli.outputs import has_target, predict_columns
 from mixfold.cli.rows import write_rows
 from mixfold.cli.schemas import impute_words
+from mixfold.cli.table_first import model_and_rows
 from mixfold.cli.tables import TableWriter, check_not_input, check_output
 from mixfold.cli.texts import EncodingOption
 from mixfold.cli.topic_rows import score_documents
@@ -44,9 +47,9 @@ class Fill(StrEnum):
 
 
 def predict(
-    model_file: ModelArgument,
-    file: DataArgument,
-    out: TableOut,
+    model_file: ModelOrTable,
+    file: OptionalData = None,
+    out: TableOut = None,
     columns: ColumnsOption = None,
     keep: KeepOption = None,
     proba: Annotated[
@@ -63,11 +66,11 @@ def predict(
     Writes the columns [bold]component[/bold] ([bold]cluster[/bold] where those are combined) and
     [bold]probability[/bold] (of that group). Of a model with a target: [bold]prediction[/bold], and
     [bold]probability[/bold] or, of numbers, [bold]std[/bold] (morp: neither). Of a folder of texts,
-    first [bold]document[/bold]: the file.
+    first [bold]document[/bold]: the file; of a table of words and numbers, first its identifiers.
 
     Example: [bold]mixfold predict groups.mixfold table.parquet --out labels.csv[/bold]
     """
-    model = load_model(model_file, out)
+    model, file, out = model_and_rows(model_file, file, "predict", out, quiet)
     require(model, "predict", "predict")
     if has_target(model):
         task = partial(predict_columns, model, proba)
@@ -154,9 +157,9 @@ def score(
 
 
 def impute(
-    model_file: ModelArgument,
-    file: DataArgument,
-    out: TableOut,
+    model_file: ModelOrTable,
+    file: OptionalData = None,
+    out: TableOut = None,
     columns: ColumnsOption = None,
     keep: KeepOption = None,
     method: Annotated[
@@ -170,13 +173,15 @@ def impute(
 ) -> None:
     """Fill in the missing entries of a table.
 
-    Writes the model's columns, complete; entries that were there stay as they are.
+    Writes the model's columns, complete; entries that were there stay as they are. Of a table of
+    words and numbers all columns are written.
 
-    Example: [bold]mixfold impute groups.mixfold table.csv --out complete.csv[/bold]
+    Example: [bold]mixfold impute groups.mixfold table.csv --out complete.csv[/bold], or
+    [bold]mixfold impute table.csv[/bold]
     """
     import numpy as np
 
-    model = load_model(model_file, out)
+    model, file, out = model_and_rows(model_file, file, "impute", out, quiet)
     require(model, "impute", "impute")
     # One stream of random numbers for all pieces: a seed for each would repeat itself.
     random_state = np.random.RandomState(seed)

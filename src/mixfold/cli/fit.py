@@ -24,6 +24,7 @@ from mixfold.cli.options import (
 )
 from mixfold.cli.registry import MODELS, find_model
 from mixfold.cli.settings import collect_settings
+from mixfold.cli.table_first import default_out
 from mixfold.cli.tables import check_not_input, check_output
 from mixfold.cli.texts import (
     EncodingOption,
@@ -46,8 +47,9 @@ def fit(
         ),
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="Model file, as groups.mixfold.")
-    ],
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Model file. Default: FILE.mixfold."),
+    ] = None,
     model: Annotated[
         str,
         typer.Option(
@@ -105,6 +107,7 @@ def fit(
     [bold]mixfold fit letters/ --model lda --components 20 --out topics.mixfold[/bold]
     """
     entry = find_model(model)
+    out = default_out(out, file, "", ".mixfold")
     check_output(out, suffixes=())
     check_not_input(out, [file], within=out.suffix.lower() == ".mixfold" and file.is_dir())
     _check_factors(model, entry, factors)

@@ -16,6 +16,8 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 from typer.models import ArgumentInfo, OptionInfo
 
+_LONGEST_HEADER = 16 * 2**20  # of a model file
+
 
 class Mistake(Exception):
     """What is wrong, and the usage of the command, if there is such a command."""
@@ -23,6 +25,10 @@ class Mistake(Exception):
     def __init__(self, message: str, usage: str) -> None:
         super().__init__(message)
         self.usage = usage
+
+
+class ForeignFile(ValueError):
+    """A file where a model belongs, and is none: what reading it would say."""
 
 
 @dataclass
@@ -39,7 +45,8 @@ class Words:
 
 
 def check_words(program: typer.Typer, words: Sequence[str]) -> None:
-    """Raise a ``Mistake`` for a command, an option, a model or a file that does not exist."""
+    """Raise a ``Mistake`` for a command, an option, a model or a file that does not exist, and a
+    ``ForeignFile`` for a file that cannot be a model."""
     words = [word for word in words if word != "--debug"]
     if not words or words[0].startswith("-"):
         return
@@ -123,5 +130,19 @@ def _check_files(known: Words, given: list[str], usage: str) -> None:
         for word in given[place:] if several else given[place : place + 1]:
             if exists and not os.path.exists(word):
                 raise Mistake(f"Invalid value for {name!r}: path {word!r} does not exist.", usage)
+            if name == "MODEL" and os.path.isfile(word):
+                _check_first_bytes(word)
         if several:
             break
+
+
+def _check_first_bytes(path: str) -> None:
+    """The length of a header is what a model file begins with (``store/container.py``, which takes
+    numpy to load)."""
+    with open(path, "rb") as file:
+        first = file.read(10)
+    if len(first) == 10 and not 2 <= int.from_bytes(first[:8], "little") <= _LONGEST_HEADER:
+        raise ForeignFile(
+            f"{path}: this is not a mixfold model file; give a file written by save() of a mixfold "
+            "estimator"
+        )

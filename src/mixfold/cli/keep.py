@@ -20,9 +20,14 @@ Task = Callable[["Source"], Mapping[str, Any]]
 Take = Callable[[int], Mapping[str, Any]]
 
 
-def first_columns(source: Source, file: Path, keep: str | None) -> Take | None:
-    """What gives the columns before the answers, if there are any."""
+def first_columns(source: Source, file: Path, keep: str | None, schema: Any = None) -> Take | None:
+    """What gives the columns before the answers, if there are any.
+
+    Of a table that is read through a schema these are its identifiers, unless others are named.
+    """
     names = split_columns(keep, "--keep")
+    if schema is not None:
+        return _entries(schema, file, names)
     if names is None:
         return _documents(source)
     if is_corpus(file):
@@ -53,6 +58,31 @@ def beside(task: Task, take: Take | None) -> Task:
         return {**kept, **answers}
 
     return both
+
+
+def _entries(schema: Any, file: Path, names: list[str] | None) -> Take | None:
+    """Columns of a table of words, as they stand in it."""
+    table = schema.read(file).table
+    if names is None:
+        ids = [column.name for column in schema if column.kind == "identifier"]
+        names = [name for name in ids if name in table.column_names]
+    if not names:
+        return None
+    lacking = [name for name in names if name not in table.column_names]
+    if lacking:
+        raise typer.BadParameter(
+            f"{str(file)!r} has no column {lacking[0]!r}; it has {', '.join(table.column_names)}.",
+            param_hint="--keep",
+        )
+    done = 0
+
+    def take(rows: int) -> Mapping[str, Any]:
+        nonlocal done
+        part = table.slice(done, rows)
+        done += rows
+        return {name: part.column(name) for name in names}
+
+    return take
 
 
 def _documents(source: Source) -> Take | None:

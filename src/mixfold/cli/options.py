@@ -28,9 +28,30 @@ ModelArgument = Annotated[
     ),
 ]
 TableOut = Annotated[
-    Path,
+    Path | None,
     typer.Option(
-        "--out", "-o", help="The file to write: .parquet or .csv, one row per row of the input."
+        "--out",
+        "-o",
+        help="The file to write: .parquet or .csv. Default: FILE.COMMAND.csv in this folder.",
+    ),
+]
+# a model is fitted where none is named
+ModelOrTable = Annotated[
+    Path,
+    typer.Argument(
+        metavar="MODEL",
+        exists=True,
+        help="A model file. Without one, only a table: groups are found in it as by "
+        "[bold]mixfold select[/bold].",
+    ),
+]
+OptionalData = Annotated[
+    Path | None,
+    typer.Argument(
+        metavar="FILE",
+        exists=True,
+        help="The table: CSV, Excel, Parquet, ..., or a folder of Parquet or CSV files; texts for "
+        "models of texts.",
     ),
 ]
 ColumnsOption = Annotated[

@@ -138,7 +138,7 @@ def _centre(model: Any, centre: Any, codes: Mapping[int, Any], component: int) -
 
 def _as_entry(column: Any, value: float) -> Any:
     """A number of the model in the words of the table, of dates and logarithms."""
-    if column.kind != "date" and column.scale != "log":
+    if column.kind != "date" and column.scale == "plain":
         return value
     import numpy as np
 

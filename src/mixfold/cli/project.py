@@ -21,6 +21,7 @@ from mixfold.cli.options import (
 )
 from mixfold.cli.outputs import component_teller
 from mixfold.cli.rows import write_rows
+from mixfold.cli.table_first import default_out
 from mixfold.cli.texts import EncodingOption
 from mixfold.cli.topic_rows import name_topic_columns
 from mixfold.cli.topics import is_topic_model
@@ -41,7 +42,7 @@ class Method(StrEnum):
 def transform(
     model_file: ModelArgument,
     file: DataArgument,
-    out: TableOut,
+    out: TableOut = None,
     columns: ColumnsOption = None,
     keep: KeepOption = None,
     per_component: Annotated[
@@ -63,6 +64,7 @@ def transform(
 
     Example: [bold]mixfold transform factors.mixfold table.parquet --out latents.csv[/bold]
     """
+    out = default_out(out, file, "transform")
     model = load_model(model_file, out)
     require_factors(model, "transform")
     tell = component_teller(model)
@@ -98,7 +100,7 @@ def _factors(latents: Array, prefix: str = "") -> dict[str, Array]:
 def reconstruct(
     model_file: ModelArgument,
     file: DataArgument,
-    out: TableOut,
+    out: TableOut = None,
     columns: ColumnsOption = None,
     keep: KeepOption = None,
     method: Annotated[
@@ -118,6 +120,7 @@ def reconstruct(
 
     Example: [bold]mixfold reconstruct factors.mixfold table.csv --out smooth.csv[/bold]
     """
+    out = default_out(out, file, "reconstruct")
     model = load_model(model_file, out)
     names, found_again = feature_names(model), _finds_rows_again(model, method)
     if not found_again:

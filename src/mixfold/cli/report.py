@@ -9,13 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from mixfold.cli.data import load_model, open_for
-from mixfold.cli.options import ColumnsOption, ModelArgument, QuietOption, split_columns
+from mixfold.cli.options import ColumnsOption, ModelOrTable, QuietOption, split_columns
+from mixfold.cli.table_first import is_model
 from mixfold.cli.tables import check_not_input
 from mixfold.cli.texts import EncodingOption
 
 
 def report(
-    model_file: ModelArgument,
+    model_file: ModelOrTable,
     file: Annotated[
         Path | None,
         typer.Argument(
@@ -57,9 +58,24 @@ def report(
 
     What was found, a map of the rows, the oddest of them, what is missing, how the fit went.
 
-    Example: [bold]mixfold report groups.mixfold table.parquet --out report.html[/bold]
+    Of a table alone: groups are found in it first, as by [bold]mixfold select[/bold].
+
+    Example: [bold]mixfold report groups.mixfold table.parquet --out report.html[/bold], or
+    [bold]mixfold report people.csv[/bold]
     """
     _check_out(out, model_file, file)
+    if file is None and not is_model(model_file):
+        from mixfold.cli.select import select
+
+        if target or image_shape or encoding:
+            raise typer.BadParameter(
+                "is for a model: fit one first, and name it before the table",
+                param_hint="--target, --image-shape or --encoding",
+            )
+        select(model_file, report=out, columns=columns, weights=weights, seed=seed, quiet=quiet)
+        if open_it:
+            _open(out)
+        return
     if file is None and (target or weights or columns):
         raise typer.BadParameter("columns are those of a table: name it after the model.")
     shape = None if image_shape is None else _shape(image_shape)
@@ -81,9 +97,13 @@ def report(
     if not quiet:
         typer.echo(f"wrote {path} ({path.stat().st_size / 1000:,.0f} kB)")
     if open_it:
-        import webbrowser
+        _open(path)
 
-        webbrowser.open(path.resolve().as_uri())
+
+def _open(path: Path) -> None:
+    import webbrowser
+
+    webbrowser.open(path.resolve().as_uri())
 
 
 def _check_out(out: Path, model_file: Path, file: Path | None) -> None:
@@ -105,6 +125,8 @@ def _rows(
 ) -> Any:
     """The table by its path if columns are to be named, else as the model wants its rows."""
     names = split_columns(columns)
+    if names is None and hasattr(model, "schema_"):
+        return file
     if target is None and weights is None:
         return open_for(model, file, names, encoding)
     if names is not None:

@@ -40,7 +40,7 @@ def write_rows(
         check_output(out)
         check_not_input(out, [file])
     source = open_for(model, file, names, encoding)
-    task = beside(task, first_columns(source, file, keep))
+    task = beside(task, first_columns(source, file, keep, getattr(model, "schema_", None)))
     if out is None:
         rows = _each_piece(label, source, task, None, quiet)
     else:

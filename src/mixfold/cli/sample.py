@@ -11,6 +11,7 @@ from mixfold.cli.data import load_model
 from mixfold.cli.drawing import drawer
 from mixfold.cli.options import ModelArgument, QuietOption, SeedOption, TableOut
 from mixfold.cli.progress import row_progress
+from mixfold.cli.table_first import default_out
 from mixfold.cli.tables import TableWriter, check_output
 
 _ROWS_AT_ONCE = 100_000
@@ -19,7 +20,7 @@ _ENTRIES_AT_ONCE = 2**24  # of rows of many words
 
 def sample(
     model_file: ModelArgument,
-    out: TableOut,
+    out: TableOut = None,
     rows: Annotated[int, typer.Option("--rows", "-n", min=1, help="How many rows.")] = 1000,
     label: Annotated[
         str | None,
@@ -46,6 +47,7 @@ def sample(
     """
     import numpy as np
 
+    out = default_out(out, model_file, "sample")
     check_output(out)
     model = load_model(model_file, out)
     draw = drawer(model, label)

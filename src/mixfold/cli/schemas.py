@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -30,6 +31,22 @@ KindOption = Annotated[
 DropOption = Annotated[
     str | None, typer.Option("--drop", metavar="COLUMNS", help="Columns to leave out: a,b.")
 ]
+MissingOption = Annotated[
+    str | None,
+    typer.Option("--na", metavar="WORDS", help="What stands for missing entries: none,-1."),
+]
+SepOption = Annotated[
+    str | None,
+    typer.Option("--sep", metavar="CHARACTER", help="What parts the entries of a text file."),
+]
+DecimalOption = Annotated[
+    str | None,
+    typer.Option("--decimal", metavar="CHARACTER", help="The decimal mark: a point or a comma."),
+]
+EncodingOfTable = Annotated[
+    str | None, typer.Option("--encoding", help="That of a text file, as cp1252.")
+]
+_TABS = {"tab": "\t", "\\t": "\t"}
 
 
 def columns(
@@ -40,6 +57,10 @@ def columns(
     ] = None,
     kind: KindOption = None,
     drop: DropOption = None,
+    na: MissingOption = None,
+    sep: SepOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOfTable = None,
 ) -> None:
     """Say what the columns of a table are taken for, and why.
 
@@ -48,13 +69,12 @@ def columns(
     Example: [bold]mixfold columns people.xlsx --out people.json[/bold]
     """
     from mixfold.cli.tables import check_not_input, check_output
-    from mixfold.schema import Schema
 
     if out is not None:
         check_output(out, (".json",))
         check_not_input(out, [file])
-    schema = change_schema(Schema.infer(file), kind, drop)
-    typer.echo(str(schema))
+    schema = change_schema(infer(file, na, sep, decimal, encoding), kind, drop)
+    typer.echo(in_options(str(schema)))
     if out is not None:
         schema.save(out)
         typer.echo(f"wrote {out}")
@@ -66,20 +86,51 @@ def schema_of(
     given: Path | None,
     kind: Sequence[str] | None,
     drop: str | None,
+    reading: Sequence[str | None] = (),
 ) -> Any:
-    """What the columns of a file are; None of documents, folders and tables of plain numbers."""
+    """What the columns of a file are; None of documents, folders and tables of plain numbers.
+
+    ``reading`` is what was said by --na, --sep, --decimal and --encoding.
+    """
     from mixfold.schema import Schema
 
-    asked = given is not None or bool(kind) or drop is not None
+    said = any(word is not None for word in reading)
+    asked = given is not None or bool(kind) or drop is not None or said
     if asked and columns is not None:
         raise typer.BadParameter(
-            "is for tables of numbers; leave it out beside --schema, --kind and --drop.",
+            "is for tables of numbers; leave it out beside --schema, --kind, --drop, --na, --sep, "
+            "--decimal and --encoding.",
             param_hint="--columns",
+        )
+    if given is not None and said:
+        raise typer.BadParameter(
+            "says how the table is read; leave out --na, --sep, --decimal and --encoding.",
+            param_hint="--schema",
         )
     if not asked and (columns is not None or is_corpus(file) or _holds_numbers(file)):
         return None
-    schema = Schema.infer(file) if given is None else Schema.load(given)
+    schema = infer(file, *reading) if given is None else Schema.load(given)
     return change_schema(schema, kind, drop)
+
+
+def infer(
+    file: Path,
+    na: str | None = None,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+) -> Any:
+    """The schema of a file, read as the options say."""
+    from mixfold.schema import Schema
+
+    words = [word.strip() for word in na.split(",")] if na is not None else []
+    sep = _TABS.get(sep.lower(), sep) if sep is not None else None
+    return Schema.infer(file, sep=sep, decimal=decimal, encoding=encoding, missing=words)
+
+
+def in_options(text: str) -> str:
+    """Remedies as options of a command rather than as calls."""
+    return re.sub(r"schema\.set\('(.*?)', kind='(\w+)'\)", r"--kind '\1=\2'", text)
 
 
 def _holds_numbers(file: Path) -> bool:
@@ -116,15 +167,15 @@ def _change(schema: Any, name: str, option: str, **what: Any) -> None:
         raise typer.BadParameter(str(error), param_hint=option) from error
 
 
-def print_schema(schema: Any) -> None:
+def print_schema(schema: Any, changeable: bool = True) -> None:
     """What the columns were taken for, and how to say something else."""
-    typer.echo(str(schema))
-    typer.echo("Not so? Say --kind COLUMN=KIND or --drop COLUMN.")
+    typer.echo(in_options(str(schema)))
+    if changeable:
+        typer.echo("Not so? Say --kind COLUMN=KIND or --drop COLUMN.")
 
 
 def impute_words(model: Any, file: Path, method: str, random_state: Any) -> dict[str, Any]:
     """The whole table, its missing entries filled, by name of the column."""
-    from mixfold.schema.readers import read_table
-
-    complete = model.impute(read_table(file).table, method=method, random_state=random_state)
+    table = model.schema_.read(file).table
+    complete = model.impute(table, method=method, random_state=random_state)
     return dict(zip(complete.column_names, complete.columns, strict=True))

@@ -22,9 +22,13 @@ from mixfold.cli.options import (
     split_columns,
 )
 from mixfold.cli.schemas import (
+    DecimalOption,
     DropOption,
+    EncodingOfTable,
     KindOption,
+    MissingOption,
     SchemaOption,
+    SepOption,
     print_schema,
     schema_of,
 )
@@ -138,6 +142,10 @@ def select(
     schema_file: SchemaOption = None,
     kind: KindOption = None,
     drop: DropOption = None,
+    na: MissingOption = None,
+    sep: SepOption = None,
+    decimal: DecimalOption = None,
+    encoding: EncodingOfTable = None,
     weights: WeightsOption = None,
     target: Annotated[
         str | None,
@@ -180,12 +188,12 @@ def select(
 
     schema = None
     if not (model or target or family):
-        schema = schema_of(file, columns, schema_file, kind, drop)
-    elif schema_file or kind or drop:
+        schema = schema_of(file, columns, schema_file, kind, drop, (na, sep, decimal, encoding))
+    elif schema_file or kind or drop or na or sep or decimal or encoding:
         raise typer.BadParameter(
             "are for the mixture that a table of words gets; leave --model, --family and --target "
             "out.",
-            param_hint="--schema, --kind, --drop",
+            param_hint="--schema, --kind, --drop, --na, --sep, --decimal, --encoding",
         )
     entries = find_models(model or (["gaussian-mixture"] if schema is None else ["mixture"]))
     check_words(file, entries)
@@ -230,6 +238,8 @@ def select(
         from mixfold.cli.choice import print_search
 
         print_search(search)
+    if schema is not None:  # whose words the page speaks
+        X, weight = file, weights
     outputs.write(search, X, weight, quiet, y)
 
 

@@ -92,10 +92,16 @@ class Texts:
             yield from _read(file, self.encoding, lines=self.names is None)
 
 
+def _has_columns(path: Path) -> bool:
+    from mixfold.schema.readers import has_columns
+
+    return has_columns(path)
+
+
 def is_text(path: Path) -> bool:
     """Whether a file or folder holds texts, not tables; an error for a folder without either."""
     if path.is_file():
-        return path.suffix.lower() in _LINES
+        return path.suffix.lower() in _LINES and not _has_columns(path)
     files = _files(path)
     if any(file.suffix.lower() in _TABLES for file in files):
         return False

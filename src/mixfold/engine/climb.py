@@ -7,7 +7,6 @@ that goes on from a stored state ends in the same numbers.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -265,7 +264,7 @@ def remember(
         metric,
     )
     # only the metric of the last point is asked for, and a large model affords fewer points
-    older = tuple(p if p.metric is None else replace(p, metric=None) for p in state.points)
+    older = tuple(p if p.metric is None else changed(p, metric=None) for p in state.points)
     affordable = POINTS_BYTES // (3 * here.x.nbytes)
     keep = min(rules.acceleration.memory, affordable)
     return (*older, here)[-keep:] if affordable > 1 else ()

@@ -7,6 +7,7 @@ rows and the fast kernel are the same for all.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -32,12 +33,15 @@ from mixfold.families.gaussian import (
     gaussian_trust,
     robust_gaps,
     share,
+    stack_components,
     tile_width,
+    unstack_components,
 )
 from mixfold.math.frame import Frame
 from mixfold.math.lifted import (
     FeatureMap,
     Sums,
+    lifted_groups,
     lifted_pass,
     lifted_scores,
     seen_square_features,
@@ -174,12 +178,29 @@ class AxisGaussian(GaussianFamily):
         theta[:, 0] += log_weights
         trusted = self.trust(reading, block.X.dtype).least
         sums = lifted_pass(block, reading.frame, features, theta, trusted)
-        size = reading.means.shape[1]
-        first, second = sums.moments[:, -2 * size : -size], sums.moments[:, -size:]
-        count = sums.moments[:, : -2 * size][:, -size:]  # per column, or one for all of them
-        if block.complete:
-            count = np.repeat(count, size, axis=1)
-        return Moments(count, first, second, np.zeros_like(first)), sums
+        return _as_moments(sums.moments, reading.means.shape[1], block.complete), sums
+
+    def stack(self, params: Sequence[GaussianParams]) -> GaussianParams | None:
+        return stack_components(params) if self._own_scatter else None
+
+    def unstack(
+        self, params: GaussianParams, moments: Moments, n_groups: int
+    ) -> list[tuple[GaussianParams, Moments]]:
+        return unstack_components(params, moments, n_groups)
+
+    def grouped_pass(
+        self, block: Block, reading: AxisReading, log_weights: Array
+    ) -> tuple[Moments, list[Sums]] | None:
+        single = block.X.dtype != np.float64
+        if single or not block.complete or not self._kernel_can(block, reading):
+            return None
+        features, theta = self._lift(block, reading)
+        theta[:, 0] += log_weights.ravel()
+        trusted = self.trust(reading, block.X.dtype).least
+        found = lifted_groups(block, reading.frame, features, theta, len(log_weights), trusted)
+        if found is None:
+            return None
+        return _as_moments(found[0], reading.means.shape[1], True), found[1]
 
     def log_density(self, block: Block, reading: AxisReading) -> Array:
         if not self._kernel_can(block, reading):
@@ -266,6 +287,15 @@ class AxisGaussian(GaussianFamily):
     def sample(self, params: GaussianParams, labels: Array, normals: Array) -> Array:
         deviations = np.sqrt(self.spread(params.scatter, params.means.shape))
         return params.frame.leave(params.means[labels] + normals * deviations[labels])
+
+
+def _as_moments(sums: Array, size: int, complete: bool) -> Moments:
+    """Sums over (1, u, u^2), or (1, seen, u, u^2), as moments about the origin of the frame."""
+    first, second = sums[:, -2 * size : -size], sums[:, -size:]
+    count = sums[:, : -2 * size][:, -size:]  # per column, or one for all of them
+    if complete:
+        count = np.repeat(count, size, axis=1)
+    return Moments(count, first, second, np.zeros_like(first))
 
 
 def _gaps(

@@ -165,20 +165,25 @@ class DenseMetric:
     def solve(self, gradient: Array) -> Array:
         size = self.factors.shape[-1]
         split = len(self.counts) * size
+        turned = np.swapaxes(self.factors, 1, 2)
         by_mean = gradient[:split].reshape(-1, size, 1)
-        spread = np.swapaxes(self.factors, 1, 2) @ by_mean
-        means = (self.factors @ spread)[..., 0] / self.counts[:, None]
-        row, column, _ = lower_triangle(size)
-        diagonal = np.diagonal(self.factors, axis1=1, axis2=2)
+        means = (self.factors @ (turned @ by_mean))[..., 0] / self.counts[:, None]
+        row, column, on = lower_triangle(size)
+        diagonal = np.einsum("kdd->kd", self.factors)
+        by_factor = gradient[split:].reshape(len(self.factors), -1).copy()
+        by_factor[:, on] /= diagonal
         lower = np.zeros_like(self.factors)
-        lower[:, row, column] = gradient[split:].reshape(len(self.factors), -1)
-        on = np.arange(size)
-        lower[:, on, on] /= diagonal
-        relative = np.tril(np.swapaxes(self.factors, 1, 2) @ lower) / self.shares[:, None, None]
-        relative[:, on, on] /= 2
-        change = self.factors @ relative
-        change[:, on, on] /= diagonal
-        return flat(means, change[:, row, column])
+        lower[:, row, column] = by_factor
+        relative = (turned @ lower) * (_lower_information(size) / self.shares[:, None, None])
+        change = (self.factors @ relative)[:, row, column]
+        change[:, on] /= diagonal
+        return flat(means, change)
+
+
+@cache
+def _lower_information(size: int) -> Array:
+    """Inverse information of each entry of a relative change, for one row; 0 above the diagonal."""
+    return np.tril(np.ones((size, size))) - 0.5 * np.eye(size)
 
 
 def slopes(

@@ -15,7 +15,15 @@ from mixfold.families.dense import (
     about,
     slopes,
 )
-from mixfold.families.gaussian import GaussianParams, Moments, flat, share, tile_width
+from mixfold.families.gaussian import (
+    GaussianParams,
+    Moments,
+    flat,
+    share,
+    stack_components,
+    tile_width,
+    unstack_components,
+)
 from mixfold.math.frame import Frame
 from mixfold.math.lifted import (
     FeatureMap,
@@ -25,10 +33,12 @@ from mixfold.math.lifted import (
     product_features,
 )
 from mixfold.math.symmetric import (
+    are_above,
     from_log_cholesky,
     log_cholesky,
     pack,
     raise_all_eigenvalues,
+    try_to_factorise,
     unpack,
 )
 
@@ -47,15 +57,28 @@ class FullGaussian(DenseGaussian):
             unpack(moments.second, size) / np.where(alive, moments.count[:, 0], 1)[:, None, None]
         )
         scatter -= deviation[:, :, None] * deviation[:, None, :]
-        raised, floor = np.full(len(scatter), np.inf), self.floors(previous.frame)
-        if alive.all():
-            scatter, raised = raise_all_eigenvalues(scatter, floor)
-        else:
-            scatter[alive], raised[alive] = raise_all_eigenvalues(scatter[alive], floor)
-            scatter = np.where(alive[:, None, None], scatter, previous.scatter)
         means = np.where(seen, moments.origin + deviation, previous.means)
+        if alive.all():
+            return self._raised(previous.frame, means, scatter)
+        raised, floor = np.full(len(scatter), np.inf), self.floors(previous.frame)
+        scatter[alive], raised[alive] = raise_all_eigenvalues(scatter[alive], floor)
+        scatter = np.where(alive[:, None, None], scatter, previous.scatter)
         touched = self.is_spike(raised, previous.frame)
         return GaussianParams(previous.frame, means, scatter), touched
+
+    def _raised(self, frame: Frame, means: Array, scatter: Array) -> tuple[GaussianParams, Array]:
+        """Parameters with eigenvalues raised to the floor, and which components touched it.
+
+        The factors are asked for next in any case, and tell nearly always that nothing has to be
+        raised.
+        """
+        known = try_to_factorise(scatter)
+        if known is not None and are_above(known[1], self.floors(frame)):
+            params = GaussianParams(frame, means, scatter)
+            params.known["factors"] = known
+            return params, np.zeros(len(scatter), bool)
+        scatter, raised = raise_all_eigenvalues(scatter, self.floors(frame))
+        return GaussianParams(frame, means, scatter), self.is_spike(raised, frame)
 
     def covariances(self, params: GaussianParams) -> Array:
         scale = params.frame.scale
@@ -79,13 +102,9 @@ class FullGaussian(DenseGaussian):
 
     def from_coordinates(self, params: GaussianParams, vector: Array) -> GaussianParams:
         split, size = params.means.size, params.n_features
-        factors = vector[split:].reshape(params.n_components, -1)
-        floor = self.floors(params.frame)
-        return GaussianParams(
-            params.frame,
-            vector[:split].reshape(params.means.shape),
-            raise_all_eigenvalues(from_log_cholesky(factors, size), floor)[0],
-        )
+        scatter = from_log_cholesky(vector[split:].reshape(params.n_components, -1), size)
+        means = vector[:split].reshape(params.means.shape)
+        return self._raised(params.frame, means, scatter)[0]
 
     def derivatives(self, params: GaussianParams, moments: Moments) -> tuple[Array, Metric]:
         second = unpack(moments.second, params.n_features)
@@ -116,26 +135,12 @@ class FullGaussian(DenseGaussian):
         return _as_moments(sums.moments, size), sums
 
     def stack(self, params: Sequence[GaussianParams]) -> GaussianParams | None:
-        frame = params[0].frame
-        if any(one.frame is not frame for one in params):
-            return None
-        means = np.concatenate([one.means for one in params])
-        return GaussianParams(frame, means, np.concatenate([one.scatter for one in params]))
+        return stack_components(params)
 
     def unstack(
         self, params: GaussianParams, moments: Moments, n_groups: int
     ) -> list[tuple[GaussianParams, Moments]]:
-        of_params = (np.split(part, n_groups) for part in (params.means, params.scatter))
-        of_moments = (
-            np.split(part, n_groups)
-            for part in (moments.count, moments.first, moments.second, moments.origin)
-        )
-        return [
-            (GaussianParams(params.frame, *own), Moments(*sums))
-            for own, sums in zip(
-                zip(*of_params, strict=True), zip(*of_moments, strict=True), strict=True
-            )
-        ]
+        return unstack_components(params, moments, n_groups)
 
     def grouped_pass(
         self, block: Block, reading: DenseReading, log_weights: Array

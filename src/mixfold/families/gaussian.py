@@ -6,7 +6,7 @@ Everything is in the coordinates of a ``Frame`` until it is published.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -170,6 +170,33 @@ class GaussianFamily(ComponentFamily):
 
     def _keep(self, scatter: Array, which: Array) -> Array:
         return np.asarray(scatter[which])
+
+
+def stack_components(params: Sequence[GaussianParams]) -> GaussianParams | None:
+    """Components that share nothing, of several mixtures in one frame, one after the other; None if
+    the frames differ."""
+    frame = params[0].frame
+    if any(one.frame is not frame for one in params):
+        return None
+    means, scatter = ([getattr(one, name) for one in params] for name in ("means", "scatter"))
+    return GaussianParams(frame, np.concatenate(means), np.concatenate(scatter))
+
+
+def unstack_components(
+    params: GaussianParams, moments: Moments, n_groups: int
+) -> list[tuple[GaussianParams, Moments]]:
+    """The parameters and moments of each of several mixtures of as many components."""
+
+    def parts(*arrays: Array) -> Iterator[tuple[Array, ...]]:
+        split = (one.reshape(n_groups, -1, *one.shape[1:]) for one in arrays)
+        return zip(*split, strict=True)
+
+    own = parts(params.means, params.scatter)
+    sums = parts(moments.count, moments.first, moments.second, moments.origin)
+    return [
+        (GaussianParams(params.frame, *one), Moments(*part))
+        for one, part in zip(own, sums, strict=True)
+    ]
 
 
 def share(moments: Moments) -> tuple[Array, Array]:

@@ -63,6 +63,11 @@ def solve_codebook(B: Array, gram: Array, cross: Array, rule: RowRule) -> Array:
     """The least-squares codebook, as a step from B: what G cannot tell stays as it is."""
     used = len(B) if rule.bias else len(B) - 1
     G = gram[:used, :used]
+    if not (np.isfinite(G).all() and np.isfinite(cross).all()):
+        raise FloatingPointError(
+            "the codes of some rows are no numbers: entries of X are too large to be multiplied "
+            "with each other. Rescale the columns, or correct the entries that are far out"
+        )
     ridge = RIDGE * max(float(np.trace(G)) / used, np.finfo(float).tiny)
     factor = cho_factor(G + ridge * np.eye(used), lower=True)
     out = B.copy()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mixfold.contracts import Array, record
+from mixfold.math.frame import LEAST_SCALE
 
 # beyond this many columns only constant ones are looked for
 _MOST_COLUMNS = 500
@@ -191,7 +192,9 @@ def _propose(X: Array, minimum: Array, maximum: Array) -> DependentColumns | Non
     wide = np.zeros((len(copies), len(kept)))
     wide[:, np.searchsorted(kept, varied[free])] = coefficients
     aside = np.concatenate([np.flatnonzero(constant), varied[copies]])
-    common = float(np.sqrt(np.mean(scales**2))) if len(scales) else 1.0
+    # (of numbers that cannot be squared: as frames have it)
+    common = float(np.linalg.norm(scales) / np.sqrt(len(scales))) if len(scales) else 1.0
+    common = common if common > LEAST_SCALE else 1.0
     flat = int(constant.sum())
     order = np.argsort(aside)
     return DependentColumns(

@@ -152,7 +152,11 @@ def join_shares(parts: Iterable[SparseShares]) -> SparseShares:
 
 
 def merge_components(
-    shares: SparseShares, weight: Array | None = None, groups: Array | None = None
+    shares: SparseShares,
+    weight: Array | None = None,
+    groups: Array | None = None,
+    *,
+    whole: bool = True,
 ) -> MergeTree:
     """The tree of merges of all components into one cluster.
 
@@ -164,6 +168,9 @@ def merge_components(
         Weights of the rows, at least zero.
     groups : ndarray of shape (K,), int, optional
         Components of different groups are merged only when each group is one cluster.
+    whole : bool, default=True
+        False: only when no group has clusters left of which more than one row in a million is
+        taken for the other's. A group of parts that share nothing need not be one cluster.
 
     Returns
     -------
@@ -174,7 +181,7 @@ def merge_components(
         the heavier clusters are merged first, so the tree does not depend on the order of the
         components, save that of components which no sum tells apart.
     """
-    return _Merging(shares, weight, groups).run()
+    return _Merging(shares, weight, groups).run(whole)
 
 
 def component_overlaps(shares: SparseShares, weight: Array | None = None) -> Array:
@@ -244,10 +251,13 @@ class _Merging:
         self._heap: list[tuple[float, int, int, int, int]] = []
         self._levels: dict[tuple[int, int], float] = {}
 
-    def run(self) -> MergeTree:
+    def run(self, whole: bool) -> MergeTree:
         self._count_all()
         self._join_empty()
-        self._merge_groups()
+        if whole:
+            self._merge_groups()
+        else:
+            self._merge_pairs(NEGLIGIBLE)
         if len(self._mass) > 1:
             self._group = dict.fromkeys(self._group, 0)
             self._merge_groups()
@@ -255,13 +265,17 @@ class _Merging:
 
     def _merge_groups(self) -> None:
         """Merge all clusters of a group, for each group."""
+        self._merge_pairs(0.0)
+        self._merge_by_logs()
+        self._merge_the_rest()
+
+    def _merge_pairs(self, above: float) -> None:
+        """Merge pairs of a group while there is one of a level above this."""
         for i, row in self._taken.items():
             for j in row:
                 self._note_pair(i, j)
-        while (pair := self._nearest()) is not None:
+        while (pair := self._nearest(above)) is not None:
             self._merge(*pair)
-        self._merge_by_logs()
-        self._merge_the_rest()
 
     # ------------------------------------------------ who is taken for whom
 
@@ -321,8 +335,8 @@ class _Merging:
                 first = self._first
                 heapq.heappush(self._heap, (-level, first[pair[0]], first[pair[1]], *pair))
 
-    def _nearest(self) -> tuple[int, int, float] | None:
-        while self._heap:
+    def _nearest(self, above: float) -> tuple[int, int, float] | None:
+        while self._heap and -self._heap[0][0] > above:
             entry = heapq.heappop(self._heap)
             pair = entry[3:]
             if self._levels.get(pair) == -entry[0]:

@@ -7,11 +7,18 @@ import numpy as np
 from mixfold.contracts import Array
 
 
-def squared_distances(U: Array, centres: Array) -> Array:
-    """(n, K) squared Euclidean distances, never negative."""
-    cross = U @ centres.T
-    norms = np.einsum("nd,nd->n", U, U)[:, None] + np.einsum("kd,kd->k", centres, centres)
-    return np.asarray(np.maximum(norms - 2 * cross, 0.0))
+def squared_norms(U: Array) -> Array:
+    """(n,) squared Euclidean lengths."""
+    return np.asarray(np.einsum("nd,nd->n", U, U))
+
+
+def squared_distances(U: Array, centres: Array, norms: Array | None = None) -> Array:
+    """(n, K) squared Euclidean distances, never negative; ``norms`` are ``squared_norms`` of U,
+    for callers that ask for one U again."""
+    out = U @ centres.T
+    out *= -2
+    out += (squared_norms(U) if norms is None else norms)[:, None] + squared_norms(centres)
+    return np.asarray(np.maximum(out, 0.0, out=out))
 
 
 def _pick(mass: Array, uniforms: Array) -> Array:
@@ -31,7 +38,8 @@ def plus_plus(
     centres = np.empty((0, U.shape[1])) if given is None else given
     if len(centres) == 0 and n_centres:
         centres = U[_pick(weight, rng.random(1))]
-    closest = squared_distances(U, centres).min(axis=1) if n_centres else np.empty(0)
+    norms = squared_norms(U)
+    closest = squared_distances(U, centres, norms).min(axis=1) if n_centres else np.empty(0)
     n_candidates = 2 + int(np.log(max(n_centres, 1)))
     while len(centres) < n_centres:
         mass = weight * closest
@@ -39,7 +47,7 @@ def plus_plus(
         if mass.sum() <= 0:  # fewer distinct rows than centres: any row will do
             mass = weight
         candidates = U[_pick(mass, uniforms)]
-        improved = np.minimum(closest[:, None], squared_distances(U, candidates))
+        improved = np.minimum(closest[:, None], squared_distances(U, candidates, norms))
         best = int(np.argmin(weight @ improved))
         centres = np.concatenate([centres, candidates[best : best + 1]])
         closest = improved[:, best]
@@ -53,22 +61,20 @@ def lloyd(
 
     Returns the assignment of each row and the centres.
     """
-    n_centres = len(centres)
+    n_centres, norms = len(centres), squared_norms(U)
     assigned = np.zeros(len(U), np.int64)
-    for _ in range(n_steps):
-        nearest = np.argmin(squared_distances(U, centres), axis=1)
+    for step in range(n_steps):
+        nearest = np.argmin(squared_distances(U, centres, norms), axis=1)
         if labels is not None:
             nearest = np.where(labels >= 0, labels, nearest)
-        totals = np.bincount(nearest, weight, n_centres)
-        member = np.zeros((len(U), n_centres))
-        member[np.arange(len(U)), nearest] = weight
-        sums = member.T @ U
-        filled = totals > 0
-        moved = np.where(filled[:, None], sums / np.where(filled, totals, 1)[:, None], centres)
-        done = np.array_equal(nearest, assigned) and np.array_equal(moved, centres)
-        assigned, centres = nearest, moved
-        if done:
+        if step and np.array_equal(nearest, assigned):  # the centres are their means already
             break
+        assigned = nearest
+        totals = np.bincount(assigned, weight, n_centres)
+        member = (assigned[:, None] == np.arange(n_centres)) * weight[:, None]
+        filled = totals > 0
+        means = (member.T @ U) / np.where(filled, totals, 1)[:, None]
+        centres = np.where(filled[:, None], means, centres)
     return assigned, centres
 
 

@@ -96,6 +96,14 @@ def raise_all_eigenvalues(matrices: Array, floor: float | Array) -> tuple[Array,
     return out, least
 
 
+def are_above(inverses: Array, floor: float | Array) -> bool:
+    """Whether the matrices of these inverse factors (K, D, D) are surely above a floor, as in
+    ``raise_eigenvalues``: the trace of the inverse bounds its largest eigenvalue. A matrix that is
+    not may be above it as well."""
+    diagonal = np.einsum("kde,kde->kd", inverses, inverses)
+    return bool(((diagonal * floor).sum(axis=1) < 1).all())
+
+
 def inverse_factor(factor: Array) -> Array:
     """A = L^-T for a lower factor L: upper triangular, A A' the precision, A'(x - m) white."""
     inverse, _ = lapack.dtrtri(factor, lower=1)
@@ -110,15 +118,24 @@ def factorise(covariances: Array) -> tuple[Array, Array]:
     ValueError
         If one is not positive definite.
     """
-    stack = _stacked_factors(covariances) if len(covariances) > covariances.shape[-1] else None
-    if stack is not None:
-        return stack, np.ascontiguousarray(np.swapaxes(_lower_inverses(stack), 1, 2))
-    factors = np.empty_like(covariances)
-    inverses = np.empty_like(covariances)
+    found = try_to_factorise(covariances)
+    if found is None:
+        k = next(k for k, covariance in enumerate(covariances) if cholesky(covariance) is None)
+        raise ValueError(f"the covariance of component {k} is not positive definite")
+    return found
+
+
+def try_to_factorise(covariances: Array) -> tuple[Array, Array] | None:
+    """``factorise``, or None."""
+    if len(covariances) > covariances.shape[-1]:
+        stack = _stacked_factors(covariances)
+        if stack is not None:
+            return stack, np.ascontiguousarray(np.swapaxes(_lower_inverses(stack), 1, 2))
+    factors, inverses = np.empty_like(covariances), np.empty_like(covariances)
     for k, covariance in enumerate(covariances):
         factor = cholesky(covariance)
         if factor is None:
-            raise ValueError(f"the covariance of component {k} is not positive definite")
+            return None
         factors[k], inverses[k] = factor, inverse_factor(factor)
     return factors, inverses
 

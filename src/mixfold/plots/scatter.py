@@ -49,7 +49,9 @@ class Groups:
             return list(given[:n])
         if n <= 10:
             return [f"C{k}" for k in range(n)]
-        return list(colormaps["tab20" if n <= 20 else "turbo"].resampled(n)(np.arange(n)))
+        if n <= 20:  # the light ones last: few groups of many may have rows
+            return [*(f"C{k}" for k in range(10)), *colormaps["tab20"](range(1, 2 * n - 20, 2))]
+        return list(colormaps["turbo"].resampled(n)(np.arange(n)))
 
 
 def group_by_label(labels: Any, n_rows: int, minus_one: bool = False) -> Groups:

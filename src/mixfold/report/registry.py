@@ -7,6 +7,7 @@ from mixfold.report.sections.axes import axes
 from mixfold.report.sections.calibration import calibration
 from mixfold.report.sections.categories import categories
 from mixfold.report.sections.clusters import clusters
+from mixfold.report.sections.columns import columns
 from mixfold.report.sections.components import components
 from mixfold.report.sections.convergence import convergence
 from mixfold.report.sections.factors import factors
@@ -16,6 +17,7 @@ from mixfold.report.sections.map import latent_map
 from mixfold.report.sections.missing import missing
 from mixfold.report.sections.novelty import novelty
 from mixfold.report.sections.pictures import pictures
+from mixfold.report.sections.portraits import portraits
 from mixfold.report.sections.predictions import predictions
 from mixfold.report.sections.profiles import profiles
 from mixfold.report.sections.residuals import residuals
@@ -24,6 +26,7 @@ from mixfold.report.sections.settings import settings
 from mixfold.report.sections.topics import topics
 
 SECTIONS: tuple[Maker, ...] = (
+    portraits,
     search,
     clusters,
     topics,
@@ -40,6 +43,7 @@ SECTIONS: tuple[Maker, ...] = (
     novelty,
     residuals,
     missing,
+    columns,
     convergence,
     settings,
     left_out,

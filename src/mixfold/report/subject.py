@@ -18,6 +18,7 @@ from mixfold.report.images import ImageShape
 from mixfold.report.rows.summary import RowSummary
 from mixfold.schema import Schema
 from mixfold.schema.dates import from_days
+from mixfold.schema.scales import from_scale
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class Subject:
             return self.level(column, value)
         if kind.kind == "date":
             return from_days(float(value), True).date().isoformat()
-        return number(np.exp(value)) if kind.scale == "log" else number(value)
+        return number(float(from_scale(kind, np.array([value]))[0]))
 
     @property
     def has_topics(self) -> bool:

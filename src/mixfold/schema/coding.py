@@ -11,12 +11,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from mixfold.contracts import Array
 from mixfold.schema import words
 from mixfold.schema.column import Column
 from mixfold.schema.dates import from_days, parse_clock, parse_date, to_days, to_hours
 from mixfold.schema.numbers import NumberFormat
+from mixfold.schema.scales import NAMES, from_scale, to_scale
 
 _SHOWN = 3
 
@@ -72,16 +74,20 @@ def encode(column: Column, entries: Any) -> Array:
 
 
 def _to_scale(column: Column, values: Array) -> Array:
-    if column.scale != "log" or column.kind != "number":
+    if column.scale == "plain" or column.kind != "number":
         return values
-    bad = values <= 0
+    with np.errstate(invalid="ignore"):
+        share = column.scale == "share"
+        bad = (values < 0) | (values > 1) if share else values <= 0
     if bad.any():
+        was = "between 0 and 1" if share else "positive"
+        how = "as a share" if share else f"by its {NAMES[column.scale]}"
         raise ValueError(
-            f"column {column.name!r} was positive throughout and is modelled by its logarithm, but "
+            f"column {column.name!r} was {was} throughout and is modelled {how}, but "
             f"row {int(np.flatnonzero(bad)[0])} (rows count from 0) holds {values[bad][0]:g}; use "
             f"schema.set({column.name!r}, scale='plain') before the fit"
         )
-    return np.log(values)
+    return to_scale(column, values)
 
 
 def _is_numeric(kind: pa.DataType) -> bool:
@@ -202,6 +208,26 @@ def _as_float(text: str) -> float | None:
 # ------------------------------------------------ to entries
 
 
+def fill(column: Column, entries: Any, found: pa.ChunkedArray) -> Any:
+    """The entries of a column, with ``found`` where they are missing or cannot be read.
+
+    Of the type of the entries, or that of ``found`` where the first cannot hold it.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SchemaWarning)
+        known = pa.array(np.isfinite(encode(column, entries)))
+    as_codes = pa.types.is_dictionary(entries.type)
+    if as_codes:
+        entries = entries.cast(entries.type.value_type)
+    for kind in (entries.type, found.type):
+        try:
+            filled = pc.if_else(known, entries.cast(kind), found.cast(kind))
+            return filled.dictionary_encode() if as_codes else filled
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            continue
+    return found
+
+
 def decode(column: Column, values: Array, round_: bool = True) -> pa.Array:
     """Numbers as entries of the column; NaN is missing. ``round_``: to the step at which the column
     was recorded, and into its range."""
@@ -210,8 +236,7 @@ def decode(column: Column, values: Array, round_: bool = True) -> pa.Array:
     if column.has_levels:
         codes = np.clip(np.round(np.where(known, values, 0)), 0, len(column.levels) - 1).astype(int)
         return _arrow([column.levels[c] if k else None for c, k in zip(codes, known, strict=True)])
-    if column.kind == "number" and column.scale == "log":
-        values = np.exp(values)
+    values = from_scale(column, values)
     if round_:
         values = _recorded(column, values)
     if column.kind == "date":
@@ -238,10 +263,8 @@ def decode(column: Column, values: Array, round_: bool = True) -> pa.Array:
 def _recorded(column: Column, values: Array) -> Array:
     if column.step is not None and column.kind in ("number", "count", "date", "cyclic"):
         values = np.round(values / column.step) * column.step
-    if column.kind == "count" or column.scale == "share":
+    if column.kind == "count":
         values = np.maximum(values, 0.0)
-    if column.scale == "share":
-        values = np.minimum(values, 1.0)
     if column.period is not None:
         start, period = column.period
         values = start + np.mod(values - start, period)

@@ -11,7 +11,7 @@ from mixfold.schema.numbers import NumberFormat
 MODELLED = ("number", "count", "yes/no", "category", "ordered", "cyclic", "date")
 SET_ASIDE = ("identifier", "text", "constant", "copy", "empty")
 KINDS = (*MODELLED, *SET_ASIDE)
-SCALES = ("plain", "log", "share")
+SCALES = ("plain", "log", "sqrt", "cbrt", "reciprocal", "share")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,10 @@ class Column:
     levels : tuple
         The categories, in the order of their codes 0, 1, ...
     scale : str
-        Of numbers: 'plain', 'log' (positive and skewed: models see the logarithm) or 'share'
-        (between 0 and 1).
+        Of numbers: 'plain'; 'log', 'sqrt', 'cbrt' or 'reciprocal' (positive and skewed: models see
+        the logarithm, a root or -1 / x); 'share' (between 0 and 1).
+    margin : float
+        Of shares of which some are 0 or 1: models see them between the margin and 1 - margin.
     step : float or None
         The distance at which numbers are recorded: 1 for whole ones.
     low, high : float or None
@@ -72,6 +74,7 @@ class Column:
     stored: str = "text"
     copy_of: str = ""
     spellings: dict[str, Any] = field(default_factory=dict)
+    margin: float = 0.0
     remarks: tuple[str, ...] = ()
 
     @property
@@ -82,9 +85,9 @@ class Column:
     def describe(self) -> str:
         """The kind in a few words, for people."""
         if self.kind == "number":
-            return {"plain": "number", "log": "positive number, skewed", "share": "share of 1"}[
-                self.scale
-            ]
+            return {"plain": "number", "share": "share of 1"}.get(
+                self.scale, "positive number, skewed"
+            )
         if self.kind in ("category", "ordered"):
             return f"{self.kind} of {len(self.levels)}"
         if self.kind == "copy":

@@ -21,6 +21,7 @@ from mixfold.schema import words
 from mixfold.schema.column import Column
 from mixfold.schema.dates import SENTINELS, find_dates, parse_clock, parse_date, to_days
 from mixfold.schema.numbers import FoundFormat, NumberFormat, find_format, is_bound
+from mixfold.schema.scales import NAMES, choose_scale, is_beta
 
 # fewer different values than this are levels, if each has a few rows
 _MOST_LEVELS = 30
@@ -28,6 +29,8 @@ _MOST_LEVELS = 30
 _ROWS_PER_LEVEL = 5
 # of the entries that say something, so many have to be numbers in a column of numbers
 _SHARE_OF_NUMBERS = 0.9
+# unless it is one word that they are not
+_MOST_OF_A_WORD = 0.5
 # identifiers: a column of fewer rows may well have different values by chance
 _FEWEST_ROWS_OF_IDS = 10
 # numbers that stand for "not known" where nothing else comes near them
@@ -45,6 +48,7 @@ class Entries:
     stored: str
     levels: tuple[Any, ...] = ()
     ordered: bool = False
+    decimal: str = ""
 
 
 def judge(entries: Entries) -> Column:
@@ -58,12 +62,11 @@ def judge(entries: Entries) -> Column:
     if not known:
         return make("empty", "it has no entries", used=False)
     if entries.levels:
-        kind = "ordered" if entries.ordered else "category"
-        return _of_levels(make, list(entries.levels), kind, "it is categorical in the table")
+        return _judge_levels(make, list(entries.levels), entries.ordered)
     if entries.stored == "boolean":
         return _of_two(make, sorted(set(known)), "it holds True and False")
     if entries.stored in ("date", "datetime"):
-        return _judge_days(make, [to_days(v) for v in known], Counter(map(str, known)), ())
+        return _judge_days(make, [to_days(v) for v in known], ())
     if entries.stored == "time":
         return make("cyclic", "it holds times of day", period=(0.0, 24.0))
     if entries.stored == "duration":
@@ -80,6 +83,7 @@ class _Maker:
 
     name: str
     stored: str
+    decimal: str = ""
 
     def __call__(self, kind: str, reason: str, **more: Any) -> Column:
         return Column(self.name, kind, reason, stored=self.stored, **more)
@@ -93,7 +97,7 @@ class _Maker:
 
 
 def _judge_text(entries: Entries, known: list[str]) -> Column:
-    make = _Maker(entries.name, "text")
+    make = _Maker(entries.name, "text", entries.decimal)
     counts = Counter(text.strip() for text in known)
     for text in [one for one in counts if words.is_missing(one, among_numbers=False)]:
         del counts[text]
@@ -101,7 +105,7 @@ def _judge_text(entries: Entries, known: list[str]) -> Column:
         return make("empty", "it has no entries", used=False)
     if _are_codes(counts):
         width = len(next(iter(counts)))
-        why = f"its numbers begin with zeros and have {width} digits each, as codes do"
+        why = f"some of its numbers begin with zeros and all have {width} digits, as codes do"
         return _judge_codes(make, counts, why)
     for find in (_find_numbers, _find_dates):
         found = find(make, counts)
@@ -121,11 +125,15 @@ def _are_codes(counts: Counter[str]) -> bool:
 
 def _find_numbers(make: _Maker, counts: Counter[str]) -> Column | None:
     among = {text: n for text, n in counts.items() if not words.is_missing(text, True)}
-    found = find_format(among) if among else None
+    found = find_format(among, make.decimal) if among else None
     if found is None:
         return None
     odd = Counter({text: among[text] for text in found.unread})
-    if odd.total() > (1 - _SHARE_OF_NUMBERS) * sum(among.values()) or len(odd) > 10:
+    share = odd.total() / sum(among.values())
+    n_numbers = len(among) - len(odd)
+    # a word that comes again and again beside numbers stands for none; so do a few odd entries
+    one_word = len(odd) <= 2 and n_numbers >= 10 and not any(c.isdigit() for t in odd for c in t)
+    if share > (_MOST_OF_A_WORD if one_word else 1 - _SHARE_OF_NUMBERS) or len(odd) > 10:
         return None
     if len(among) - len(odd) < 2 and len(odd) >= 2:
         return None
@@ -183,15 +191,8 @@ def _find_dates(make: _Maker, counts: Counter[str]) -> Column | None:
         column = make("cyclic", "it holds times of day", period=(0.0, 24.0))
     else:
         days = [float(v) for t, v in values.items() if v is not None for _ in range(counts[t])]
-        as_dates = Counter({_iso(v): counts[t] for t, v in values.items() if v is not None})
-        column = _judge_days(make, days, as_dates, tuple(odd))
+        column = _judge_days(make, days, tuple(odd))
     return replace(column, dates=found.format, remarks=(*remarks, *column.remarks))
-
-
-def _iso(days: float) -> str:
-    from mixfold.schema.dates import from_days
-
-    return from_days(days, True).date().isoformat()
 
 
 def _judge_categories(make: _Maker, counts: Counter[str]) -> Column:
@@ -264,6 +265,21 @@ def _judge_codes(make: _Maker, counts: Counter[str], why: str) -> Column:
 # ------------------------------------------------ levels
 
 
+def _judge_levels(make: _Maker, levels: list[Any], ordered: bool) -> Column:
+    """A column that the table itself holds as categories."""
+    why = "it is categorical in the table"
+    if ordered and len(levels) > 2:
+        return _of_levels(make, levels, "ordered", "it is ordered in the table")
+    if len(levels) <= 2:
+        words_only = all(isinstance(level, str) for level in levels)
+        two = words.order_yes_no(levels) if words_only and len(levels) == 2 else levels
+        return _of_two(make, two, why)
+    scale = words.find_scale(levels) if all(isinstance(one, str) for one in levels) else None
+    if scale:
+        return _of_levels(make, scale, "ordered", "its values are grades")
+    return _of_levels(make, levels, "category", why)
+
+
 def _of_levels(make: _Maker, levels: list[Any], kind: str, reason: str, **more: Any) -> Column:
     return make(kind, reason, levels=tuple(levels), **more)
 
@@ -279,17 +295,16 @@ def _of_two(make: _Maker, levels: Sequence[Any], reason: str, **more: Any) -> Co
 # ------------------------------------------------ dates
 
 
-def _judge_days(
-    make: _Maker, days: list[float], as_dates: Counter[str], missing: tuple[str, ...]
-) -> Column:
+def _judge_days(make: _Maker, days: list[float], missing: tuple[str, ...]) -> Column:
     values = np.array(days)
-    stand_ins = tuple(
-        day for day in SENTINELS if any(one.startswith(day) for one in as_dates)
-        and _is_apart(values, to_days(date.fromisoformat(day)))
-    )  # fmt: skip
+    ends = {day: to_days(date.fromisoformat(day)) for day in SENTINELS}
+    ends = {day: end for day, end in ends.items() if (np.abs(values - end) < 1).any()}
+    # each against the others, but for what may stand for missing as well
+    usual = values[[all(abs(v - end) >= 1 for end in ends.values()) for v in values]]
+    stand_ins = tuple(day for day, end in ends.items() if _is_apart(np.append(usual, end), end))
     remarks = []
     for day in stand_ins:
-        values = values[np.abs(values - to_days(date.fromisoformat(day))) >= 1]
+        values = values[np.abs(values - ends[day]) >= 1]
         remarks.append(f"{day} lies far from all other dates and counts as missing")
     if len(set(values)) <= 1:
         return make("constant", "it is the same in all rows", used=False, missing=missing)
@@ -360,11 +375,28 @@ def _kind_of_numbers(make: _Maker, values: Array, written: NumberFormat | None) 
             return make("cyclic", reason, period=(start, period), **limits)
     percent = written is not None and written.suffix.strip() == "%"
     if not whole and not percent and different[0] >= 0 and different[-1] <= 1:
-        return make("number", "its numbers lie between 0 and 1", scale="share", **limits)
-    if _is_skewed(values):
-        reason = "its numbers are positive, and their logarithms are far less skewed"
-        return make("number", reason, scale="log", **limits)
+        share = _judge_shares(make, values, limits)
+        if share is not None:
+            return share
+    scale, gain = choose_scale(values)
+    if scale != "plain":
+        reason = f"its {NAMES[scale]} is far closer to a few normals (BIC {gain:.0f} lower)"
+        return make("number", reason, scale=scale, **limits)
     return make("number", f"it has {u} different numbers", **limits)
+
+
+def _judge_shares(make: _Maker, values: Array, limits: dict[str, Any]) -> Column | None:
+    """Numbers between 0 and 1 that beta laws describe better than normals do.
+
+    Zeros and ones are moved inwards as far as one of so many rows can tell (Smithson and Verkuilen
+    2006): (x (n - 1) + 1 / 2) / n.
+    """
+    ends = values.min() == 0 or values.max() == 1
+    margin = 0.5 / len(values) if ends else 0.0
+    if not is_beta(margin + (1 - 2 * margin) * values):
+        return None
+    reason = "its numbers lie between 0 and 1, and beta laws suit them better than normals"
+    return make("number", reason, scale="share", margin=margin, **limits)
 
 
 def _whole_numbers(
@@ -391,9 +423,7 @@ def _whole_numbers(
         inside = start <= low and high <= start + period and u <= period + 1
         if word in names and inside and high - low > 0.5 * period:
             reason = f"it is called {word!r} and lies between {low:g} and {high:g}"
-            first = int(low if low in (start, start + 1) else start)
-            again = tuple(range(first, first + int(period))) if period <= 31 else ()
-            return make("cyclic", reason, period=(start, period), levels=again, **limits)
+            return make("cyclic", reason, period=(start, period), **limits)
     if names & words.YEAR_NAMES and low > 1000 and high < 3000:
         if u <= 6:
             return _of_levels(
@@ -427,19 +457,6 @@ def _step(different: Array) -> float | None:
         if np.all(np.abs(scaled - np.round(scaled)) < 1e-6 * np.maximum(1, np.abs(scaled))):
             return step if len(different) > 1 else None
     return None
-
-
-def _is_skewed(values: Array) -> bool:
-    if len(values) < 20 or values.min() <= 0:
-        return False
-    plain, logs = _skewness(values), _skewness(np.log(values))
-    return plain > 1 and abs(logs) < 0.5 * plain and values.max() > 5 * values.min()
-
-
-def _skewness(values: Array) -> float:
-    z = values - values.mean()
-    spread = float(np.sqrt(np.mean(z**2)))
-    return float(np.mean((z / spread) ** 3)) if spread > 0 else 0.0
 
 
 def _plain(values: Array, whole: bool) -> list[Any]:

@@ -124,8 +124,11 @@ class FoundFormat:
     unread: tuple[str, ...]
 
 
-def find_format(entries: Iterable[str]) -> FoundFormat | None:
-    """The convention in which most of the entries are numbers; None if few are, or units differ."""
+def find_format(entries: Iterable[str], decimal: str = "") -> FoundFormat | None:
+    """The convention in which most of the entries are numbers; None if few are, or units differ.
+
+    ``decimal`` is the mark, if it is known.
+    """
     texts = [text.strip() for text in entries]
     matches = {text: _PATTERN.match(text) for text in texts}
     read = {text: match for text, match in matches.items() if match is not None}
@@ -136,7 +139,7 @@ def find_format(entries: Iterable[str]) -> FoundFormat | None:
     for units in (prefixes, suffixes):
         if len(units) > 1 and units.most_common()[1][1] > 0.02 * len(read):
             return None  # grams and kilograms
-    decimal, thousands, remarks = _find_marks([match["body"] for match in read.values()])
+    decimal, thousands, remarks = _find_marks([match["body"] for match in read.values()], decimal)
     found = NumberFormat(
         decimal,
         thousands,
@@ -175,7 +178,7 @@ def _unit_as_written(read: dict[str, re.Match[str]], units: Counter[str], side: 
     return ways.most_common(1)[0][0]
 
 
-def _find_marks(bodies: list[str]) -> tuple[str, str, tuple[str, ...]]:
+def _find_marks(bodies: list[str], known: str) -> tuple[str, str, tuple[str, ...]]:
     """The decimal mark, the mark of thousands, and what the entries leave open."""
     votes: Counter[str] = Counter()
     grouped: Counter[str] = Counter()
@@ -199,7 +202,9 @@ def _find_marks(bodies: list[str]) -> tuple[str, str, tuple[str, ...]]:
             else:
                 votes[marks[0]] += 1
     remarks: list[str] = []
-    if votes:
+    if known:
+        decimal = known
+    elif votes:
         decimal = votes.most_common(1)[0][0]
     elif open_marks and not open_marks["."]:
         decimal = "."

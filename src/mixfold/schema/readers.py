@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ import pyarrow.csv as pa_csv
 
 # of a delimited file so many bytes are looked at before it is read
 _HEAD = 1 << 18
+# lines that tell whether a text file has columns
+_LINES_OF_COLUMNS, _FEWEST_LINES = 50, 5
 _DELIMITERS = ",;\t|"
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
@@ -50,7 +53,36 @@ class Table:
         return self.table.column(name)
 
 
-def read_table(data: Any, n_rows: int | None = None) -> Table:
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is said of a delimited file and need not be found out: empty where it is to be.
+
+    ``decimal`` is the mark of numbers in text.
+    """
+
+    delimiter: str = ""
+    decimal: str = ""
+    encoding: str = ""
+
+    def __post_init__(self) -> None:
+        if self.delimiter and len(self.delimiter) != 1:
+            raise ValueError(f"sep must be one character, such as ';'; got {self.delimiter!r}")
+        if self.decimal not in ("", ".", ","):
+            raise ValueError(f"decimal must be '.' or ','; got {self.decimal!r}")
+        if self.encoding:
+            try:
+                codecs.lookup(self.encoding)
+            except LookupError:
+                raise ValueError(
+                    f"encoding must be one that Python knows, such as 'utf-8', 'cp1252' or "
+                    f"'utf-16'; got {self.encoding!r}"
+                ) from None
+
+
+AS_FOUND = Reading()
+
+
+def read_table(data: Any, n_rows: int | None = None, reading: Reading = AS_FOUND) -> Table:
     """A table, a file, a dict of columns or an array as Arrow columns.
 
     Parameters
@@ -58,11 +90,13 @@ def read_table(data: Any, n_rows: int | None = None) -> Table:
     data : path, table, mapping or array
     n_rows : int, optional
         So many rows at most: the first ones of a file, evenly spaced ones of a table.
+    reading : Reading
+        What is known of a delimited file.
     """
     if isinstance(data, Table):
         return data
     if isinstance(data, str | os.PathLike):
-        return _read_file(Path(data), n_rows)
+        return _read_file(Path(data), n_rows, reading)
     table = _arrow_of(data)
     names = [str(name) for name in table.column_names]
     unique = _unique_names(names)
@@ -123,6 +157,15 @@ def _array_of(values: Any) -> Any:
         TypeError,
         OverflowError,
     ):
+        values = list(values)
+        known = [value for value in values if _as_text(value) is not None]
+        if known and all(isinstance(value, date) for value in known):  # midnights lack a clock
+            moments = [
+                value if isinstance(value, datetime) or value is None
+                else datetime(value.year, value.month, value.day)
+                for value in values
+            ]  # fmt: skip
+            return pa.array(moments, pa.timestamp("us"), from_pandas=True)
         found = pa.array([_as_text(value) for value in values], pa.string())
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
@@ -136,7 +179,7 @@ def _as_text(value: Any) -> str | None:
 def _unique_names(names: Sequence[str]) -> list[str]:
     """Names of which none is empty and none occurs twice."""
     taken: Counter[str] = Counter()
-    out: list[str] = []
+    out: dict[str, None] = {}
     for i, name in enumerate(names):
         name = " ".join(name.split()) or f"column {i + 1}"
         taken[name] += 1
@@ -144,8 +187,8 @@ def _unique_names(names: Sequence[str]) -> list[str]:
         while new in out:
             taken[name] += 1
             new = f"{name} ({taken[name]})"
-        out.append(new)
-    return out
+        out[new] = None
+    return list(out)
 
 
 def _notes_on_names(names: Sequence[str], unique: Sequence[str]) -> tuple[str, ...]:
@@ -164,7 +207,7 @@ def _notes_on_names(names: Sequence[str], unique: Sequence[str]) -> tuple[str, .
 # ------------------------------------------------ files
 
 
-def _read_file(path: Path, n_rows: int | None) -> Table:
+def _read_file(path: Path, n_rows: int | None, reading: Reading) -> Table:
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     if path.is_dir():
@@ -177,7 +220,21 @@ def _read_file(path: Path, n_rows: int | None) -> Table:
         reader = _READERS_OF_PACKED.get(ending) if packed else _by_content(path)
     if reader is None:
         raise ValueError(f"{path} is packed, and files {ending!r} are not read so: unpack it first")
-    return reader(path, n_rows)
+    if reader is _read_delimited:
+        return _read_delimited(path, n_rows, reading)
+    try:
+        return reader(path, n_rows)
+    except (ValueError, ImportError, OSError):
+        raise
+    except Exception as error:  # those who read it have errors of their own
+        raise _unreadable(path, ending or "its kind", error) from error
+
+
+def _unreadable(path: Path, kind: str, error: Exception) -> ValueError:
+    return ValueError(
+        f"{path} cannot be read as a file of {kind}: {error}. It may be damaged, or of another "
+        "kind than its name says; open it where it was made and save it again"
+    )
 
 
 def _by_content(path: Path) -> Callable[[Path, int | None], Table]:
@@ -200,7 +257,10 @@ def _by_content(path: Path) -> Callable[[Path, int | None], Table]:
 def _read_parquet(path: Path, n_rows: int | None) -> Table:
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(path)
+    try:
+        file = pq.ParquetFile(path)
+    except pa.ArrowInvalid as error:
+        raise _unreadable(path, "Parquet", error) from error
     if n_rows is None or file.metadata.num_rows <= n_rows:
         return read_table(file.read())
     batches = []
@@ -263,7 +323,7 @@ def _from_rows(path: Path, rows: list[list[Any]], notes: list[str], n_rows: int 
     rows = [row for row in rows if any(cell is not None for cell in row)]
     top = _find_header([[cell is not None for cell in row] for row in rows[:50]])
     if top:
-        notes.append(f"{top} lines above the names of the columns are left out")
+        notes.append(_lines_above(top))
     names = ["" if cell is None else str(cell) for cell in rows[top]]
     body = rows[top + 1 :]
     body, found = _without_total(body)
@@ -275,6 +335,15 @@ def _from_rows(path: Path, rows: list[list[Any]], notes: list[str], n_rows: int 
     notes += _notes_on_names([names[j] for j in keep], unique)
     arrays = [_array_of([row[j] for row in body]) for j in keep]
     return Table(pa.Table.from_arrays(arrays, names=unique), tuple(notes))
+
+
+def _lines_above(n: int) -> str:
+    lines = (
+        "line above the names of the columns is"
+        if n == 1
+        else ("lines above the names of the columns are")
+    )
+    return f"{n} {lines} left out"
 
 
 def _find_header(filled: list[list[bool]]) -> int:
@@ -298,7 +367,14 @@ def _read_statistics(path: Path, n_rows: int | None) -> Table:
     read = {".sav": "read_sav", ".zsav": "read_sav", ".por": "read_por", ".dta": "read_dta",
             ".sas7bdat": "read_sas7bdat", ".xpt": "read_xport"}[path.suffix.lower()]  # fmt: skip
     limit = {} if n_rows is None else {"row_limit": n_rows}
-    frame, _ = getattr(pyreadstat, read)(str(path), apply_value_formats=True, **limit)
+    frame, meta = getattr(pyreadstat, read)(str(path), apply_value_formats=True, **limit)
+    for name, labels in meta.variable_to_label.items():
+        if meta.variable_measure.get(name) == "ordinal" and hasattr(frame[name], "cat"):
+            seen = set(frame[name].cat.categories)
+            by_code = [text for _, text in sorted(meta.value_labels[labels].items())]
+            if seen <= set(by_code):
+                in_order = [text for text in by_code if text in seen]
+                frame[name] = frame[name].cat.reorder_categories(in_order, ordered=True)
     return read_table(frame)
 
 
@@ -326,10 +402,17 @@ class Dialect:
     has_header: bool = True
 
 
-def _decoded(path: Path, limit: int | None) -> tuple[str, str]:
+def _decoded(path: Path, limit: int | None, encoding: str = "") -> tuple[str, str]:
     """The text of a file, or its beginning, and its encoding."""
     with pa.input_stream(path) as stream:
         raw = bytes(stream.read() if limit is None else stream.read(limit))
+    if encoding:
+        try:
+            return raw.decode(encoding, "strict" if limit is None else "ignore"), encoding
+        except UnicodeDecodeError as error:
+            raise ValueError(
+                f"{path} is not {encoding}: {error}; leave the encoding out"
+            ) from error
     for mark, name in _MARKS:
         if raw.startswith(mark):
             return raw.decode(name, "replace").lstrip(
@@ -353,24 +436,37 @@ def _decoded(path: Path, limit: int | None) -> tuple[str, str]:
     return cut.decode("latin-1"), "latin-1"
 
 
-def find_dialect(path: Path) -> tuple[Dialect, tuple[str, ...]]:
+def has_columns(path: Path) -> bool:
+    """Whether the lines of a text file are parted into columns: each by as many marks."""
+    try:
+        text, _ = _decoded(path, _HEAD)
+    except (OSError, ValueError):
+        return False
+    lines = [line for line in text.splitlines() if line.strip()][:_LINES_OF_COLUMNS]
+    few = len(lines) < _FEWEST_LINES
+    return not few and any(
+        len({line.count(mark) for line in lines}) == 1 and mark in lines[0] for mark in _DELIMITERS
+    )
+
+
+def find_dialect(path: Path, reading: Reading = AS_FOUND) -> tuple[Dialect, tuple[str, ...]]:
     """How a delimited file is written, and what was decided about it."""
-    text, encoding = _decoded(path, _HEAD)
-    if encoding == "utf-8" and path.stat().st_size >= _HEAD:
+    text, encoding = _decoded(path, _HEAD, reading.encoding)
+    if not reading.encoding and encoding == "utf-8" and path.stat().st_size >= _HEAD:
         encoding = _check_encoding(path, encoding)
     notes = [] if encoding in ("utf-8", "utf-8-sig") else [f"the file is read as {encoding}"]
     lines = text.splitlines()
     named = _named_delimiter(lines[0]) if lines else None
     skip = int(named is not None)
     body = "\n".join(lines[skip:])
-    delimiter = named or _find_delimiter(body)
+    delimiter = reading.delimiter or named or _find_delimiter(body)
     rows = list(csv.reader(io.StringIO(body), delimiter=delimiter))
     filled = [i for i, row in enumerate(rows[:60]) if any(cell.strip() for cell in row)]
     if not filled:
         return Dialect(encoding, delimiter, skip, ()), ()
     top = filled[_find_header([[bool(cell.strip()) for cell in rows[i]] for i in filled])]
     if top > filled[0]:
-        notes.append(f"{top} lines above the names of the columns are left out")
+        notes.append(_lines_above(top))
     names, below = tuple(rows[top]), [row for row in rows[top + 1 : top + 200] if row]
     dialect = Dialect(encoding, delimiter, skip + top, names)
     if _looks_like_data(names, below):
@@ -459,10 +555,15 @@ def _has_units_line(below: Sequence[Sequence[str]]) -> bool:
     return columns >= 2 and strange >= max(2, 0.8 * columns)
 
 
-def _read_delimited(path: Path, n_rows: int | None) -> Table:
-    dialect, notes = find_dialect(path)
+def _read_delimited(path: Path, n_rows: int | None, reading: Reading = AS_FOUND) -> Table:
+    dialect, notes = find_dialect(path, reading)
     if not dialect.names:
         raise ValueError(f"{path} is empty: it has no line with names of columns")
+    if dialect.names[0].lstrip().lower().startswith(("<!doctype", "<html", "<?xml", "<table")):
+        raise ValueError(
+            f"{path} is a page ({dialect.names[0].strip()[:30]!r}), not a table: open it in a "
+            "browser and copy the table, or save what it links to"
+        )
     unique = _unique_names(dialect.names)
     ragged: list[tuple[int, int, str]] = []
 
@@ -484,7 +585,8 @@ def _read_delimited(path: Path, n_rows: int | None) -> Table:
     try:
         table = _read_batches(path, n_rows, read, parse, convert)
     except pa.ArrowInvalid as error:
-        if "Empty CSV" in str(error):
+        # a line with names and no more
+        if any(words in str(error) for words in ("Empty CSV", "Could not skip")):
             table = pa.table({name: pa.array([], pa.string()) for name in unique})
         else:
             raise ValueError(f"{path} cannot be read as a table: {error}") from error

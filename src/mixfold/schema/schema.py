@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import hashlib
 import json
 import os
 import warnings
@@ -18,18 +20,23 @@ from mixfold.schema import coding
 from mixfold.schema.column import KINDS, MODELLED, SCALES, Column
 from mixfold.schema.judge import Entries, judge, stored_type
 from mixfold.schema.numbers import NumberFormat
-from mixfold.schema.readers import Table, read_table
+from mixfold.schema.readers import AS_FOUND, Reading, Table, read_table
+from mixfold.schema.scales import log_slope
 
 # rows that are looked at
 _ROWS = 20_000
 _FORMAT = "mixfold-schema/1"
+# entries of a column by which those that may be its copy are found
+_COMPARED = 8
 # tables of coded numbers say so
 _CODED = b"mixfold.coded"
 # which family of components models a kind of column
 _FAMILIES = {
     "number": "full", "date": "full", "count": "negative-binomial", "yes/no": "bernoulli",
-    "category": "categorical", "ordered": "categorical",
+    "category": "categorical", "ordered": "categorical", "cyclic": "von-mises",
 }  # fmt: skip
+# in place of those whose parameters have no posterior that can be integrated
+_WITH_POSTERIOR = {"negative-binomial": "poisson", "von-mises": "full", "beta": "full"}
 
 
 class Schema:
@@ -47,6 +54,8 @@ class Schema:
         What was decided about the table as a whole.
     n_rows : int
         Rows that were looked at.
+    reading : Reading
+        What was said of how files are written; it holds for later ones, too.
 
     Examples
     --------
@@ -61,6 +70,16 @@ class Schema:
     >>> schema.encode({"smoker": ["yes", None], "age": [40, 50]})
     array([[40.,  1.],
            [50., nan]])
+
+    Positive numbers that are skewed become logarithms:
+
+    >>> import matplotlib.pyplot as plt
+    >>> import numpy as np
+    >>> incomes = {"income": np.random.default_rng(0).lognormal(3.5, 0.8, 500).round(1)}
+    >>> schema = mixfold.Schema.infer(incomes)
+    >>> figure, (before, after) = plt.subplots(1, 2, figsize=(8, 3))
+    >>> bars = before.hist(incomes["income"], 30), after.hist(schema.encode(incomes)[:, 0], 30)
+    >>> names = before.set_xlabel("income, thousands"), after.set_xlabel("what models see")
     """
 
     def __init__(
@@ -69,12 +88,22 @@ class Schema:
         self.columns = tuple(columns)
         self.notes = tuple(notes)
         self.n_rows = n_rows
+        self.reading = AS_FOUND
         self._entries: dict[str, Entries] = {}
 
     # ------------------------------------------------ making
 
     @classmethod
-    def infer(cls, table: Any, n_rows: int = _ROWS) -> Schema:
+    def infer(
+        cls,
+        table: Any,
+        n_rows: int = _ROWS,
+        *,
+        sep: str | None = None,
+        decimal: str | None = None,
+        encoding: str | None = None,
+        missing: Sequence[str] | str = (),
+    ) -> Schema:
         """What the columns of a table are, from its first rows.
 
         Parameters
@@ -83,17 +112,36 @@ class Schema:
             A file of any kind that ``mixfold`` reads, a pandas, polars or Arrow table.
         n_rows : int
             Rows that are looked at: the first ones of a file, evenly spaced ones of a table.
+        sep, decimal, encoding : str, optional
+            What parts the entries of a text file, the decimal mark of its numbers ('.' or ','),
+            its encoding; each found out if left out.
+        missing : str or sequence of str
+            What stands for a missing entry in any column, besides the usual words.
         """
-        read = read_table(table, n_rows)
+        reading = Reading(sep or "", decimal or "", encoding or "")
+        words = (missing,) if isinstance(missing, str) else tuple(str(one) for one in missing)
+        read = read_table(table, n_rows, reading)
         columns = []
         entries = {}
         for name in read.names:
-            entries[name] = _entries(name, read.column(name))
-            columns.append(judge(entries[name]))
+            found = _entries(name, read.column(name), reading.decimal)
+            entries[name] = found
+            if words:
+                known = [None if str(v).strip() in words else v for v in found.values]
+                column = judge(dataclasses.replace(found, values=known))
+                column = dataclasses.replace(column, missing=(*column.missing, *words))
+            else:
+                column = judge(found)
+            columns.append(column)
         schema = cls(columns, read.notes, read.n_rows)
+        schema.reading = reading
         schema._entries = entries
         schema.columns = tuple(_mark_copies(schema.columns, read))
         return schema
+
+    def read(self, table: Any) -> Table:
+        """All columns of a table or file, as the first one was read."""
+        return read_table(table, None, self.reading)
 
     def set(
         self,
@@ -228,13 +276,31 @@ class Schema:
         """Names of the columns that models see."""
         return [column.name for column in self.used]
 
-    def families(self) -> dict[str, list[str]]:
-        """Which family of components suits which columns, as ``Mixture`` takes it."""
+    def families(self, posterior: bool = False) -> dict[str, list[str]]:
+        """Which family of components suits which columns, as ``Mixture`` takes it.
+
+        ``posterior``: only families whose parameters have a posterior, for inference other than
+        'em'.
+        """
         found: dict[str, list[str]] = {}
         for column in self.used:
-            family = _FAMILIES.get(column.kind) or ("categorical" if column.has_levels else "full")
+            family = "categorical" if column.has_levels else _FAMILIES[column.kind]
+            if column.kind == "yes/no":
+                family = "bernoulli"
+            if column.kind == "number" and column.scale == "share":
+                family = "beta"
+            if posterior:
+                family = _WITH_POSTERIOR.get(family, family)
             found.setdefault(family, []).append(column.name)
         return found
+
+    def family_options(self) -> dict[str, dict[str, Any]]:
+        """Settings of these families that the columns say, as ``Mixture`` takes them."""
+        periods = [
+            column.period[1] for column in self.used
+            if column.kind == "cyclic" and not column.has_levels and column.period is not None
+        ]  # fmt: skip
+        return {"von-mises": {"period": periods}} if periods else {}
 
     # ------------------------------------------------ numbers and entries
 
@@ -244,7 +310,7 @@ class Schema:
         Columns may stand in another order, and others beside them. Values of a category that the
         schema does not know count as missing, with a warning.
         """
-        read = read_table(table, None)
+        read = self.read(table)
         lacking = [name for name in self.names if name not in read.names]
         if lacking:
             raise ValueError(
@@ -279,7 +345,7 @@ class Schema:
         """
         if isinstance(table, pa.Table) and (table.schema.metadata or {}).get(_CODED):
             return table
-        read = read_table(table, None)
+        read = self.read(table)
         coded = pa.table(dict(zip(self.names, self.encode(read).T, strict=True)))
         for name in keep:
             if name not in read.names:
@@ -290,15 +356,17 @@ class Schema:
     def decode_rows(self, numbers: Array, like: Any = None, round: bool = True) -> Any:
         """Numbers (n, D) as a table of the kind of ``like``.
 
-        Columns that are set aside are those of ``like``, which has as many rows.
+        Columns that are set aside are those of ``like``, which has as many rows, and so are the
+        entries that it knows: back from a number they need not be the same to the last bit.
         """
         found = self.decode(numbers, round)
-        beside = None if like is None else read_table(like, None)
+        beside = None if like is None else self.read(like)
         if beside is not None:
-            columns = {
-                name: found.column(name) if name in found.column_names else beside.column(name)
-                for name in beside.names
-            }
+            columns = {name: beside.column(name) for name in beside.names}
+            for column in self.used:
+                columns[column.name] = coding.fill(
+                    column, columns[column.name], found.column(column.name)
+                )
             found = pa.table(columns)
         package = type(like).__module__.partition(".")[0]
         if package == "polars":
@@ -306,8 +374,8 @@ class Schema:
 
             return polars.from_arrow(found)
         if package == "pandas":
-            return found.to_pandas().set_axis(like.index, axis=0)
-        return found
+            return _as_pandas(found, like)
+        return np.column_stack(found.columns) if isinstance(like, np.ndarray) else found
 
     def decode(self, numbers: Array, round: bool = True) -> pa.Table:
         """Numbers (n, D), as of :meth:`encode`, as a table of entries as they came in.
@@ -331,8 +399,9 @@ class Schema:
         nothing."""
         total = np.zeros(len(numbers))
         for j, column in enumerate(self.used):
-            if column.kind == "number" and column.scale == "log":
-                total -= np.nan_to_num(numbers[:, j])
+            total += np.nan_to_num(
+                np.where(np.isnan(numbers[:, j]), 0.0, log_slope(column, numbers[:, j]))
+            )
         return total
 
     # ------------------------------------------------ showing and keeping
@@ -389,6 +458,7 @@ class Schema:
             "format": _FORMAT,
             "n_rows": self.n_rows,
             "notes": list(self.notes),
+            **({} if self.reading == AS_FOUND else {"reading": dataclasses.asdict(self.reading)}),
             "columns": columns,
         }
 
@@ -399,9 +469,13 @@ class Schema:
             raise ValueError(f'a schema begins with "format": {_FORMAT!r}; this has none of it')
         try:
             columns = [_column_of(dict(one)) for one in found["columns"]]
+            reading = Reading(**found.get("reading", {}))
         except (TypeError, KeyError, ValueError) as error:
             raise ValueError(f"the columns of the schema cannot be read: {error}") from error
-        return cls(columns, tuple(map(str, found.get("notes", ()))), int(found.get("n_rows", 0)))
+        notes, n_rows = tuple(map(str, found.get("notes", ()))), int(found.get("n_rows", 0))
+        schema = cls(columns, notes, n_rows)
+        schema.reading = reading
+        return schema
 
     def to_text(self) -> str:
         """As it stands in a file."""
@@ -423,6 +497,21 @@ class Schema:
             return cls.from_text(Path(path).read_text(encoding="utf-8"))
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
             raise ValueError(f"{path} is no schema: {error}") from error
+
+
+def _as_pandas(found: pa.Table, like: Any) -> Any:
+    """A data frame with the index and, where they can hold the values, the types of another."""
+    frame = found.to_pandas().set_axis(like.index, axis=0)
+    if not like.columns.is_unique:
+        return frame
+    for name, kind in like.dtypes.items():
+        own = str(name)
+        if own not in frame or (str(kind) == "object"):
+            continue
+        if frame[own].dtype != kind or hasattr(kind, "categories"):
+            with contextlib.suppress(ValueError, TypeError):
+                frame[own] = frame[own].astype(object).astype(kind)
+    return frame
 
 
 def _some(names: list[str]) -> str:
@@ -474,7 +563,7 @@ def _column_of(found: dict[str, Any]) -> Column:
 # ------------------------------------------------ entries of a sample
 
 
-def _entries(name: str, column: Any) -> Entries:
+def _entries(name: str, column: Any, decimal: str = "") -> Entries:
     kind = column.type
     if pa.types.is_dictionary(kind):
         chunk = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -488,9 +577,8 @@ def _entries(name: str, column: Any) -> Entries:
             bool(kind.ordered),
         )
     values = column.to_pylist()
-    return Entries(
-        name, values, stored_type(values) if any(v is not None for v in values) else "text"
-    )
+    stored = stored_type(values) if any(v is not None for v in values) else "text"
+    return Entries(name, values, stored, decimal=decimal)
 
 
 def _read_as_numbers(entries: Entries) -> NumberFormat | None:
@@ -505,7 +593,7 @@ def _read_as_numbers(entries: Entries) -> NumberFormat | None:
 
 def _mark_copies(columns: Sequence[Column], read: Table) -> Iterator[Column]:
     """Columns that say in other words what an earlier one says are set aside."""
-    earlier: list[tuple[str, Array]] = []
+    earlier: dict[bytes, list[tuple[str, Array]]] = {}
     for column in columns:
         if not column.used:
             yield column
@@ -513,29 +601,39 @@ def _mark_copies(columns: Sequence[Column], read: Table) -> Iterator[Column]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", coding.SchemaWarning)
             values = coding.encode(column, read.column(column.name))
-        same = next((name for name, other in earlier if _say_the_same(values, other)), None)
+        alike = earlier.setdefault(_pattern(values), [])
+        same = next((name for name, other in alike if _say_the_same(values, other)), None)
         if same is None:
-            earlier.append((column.name, values))
+            alike.append((column.name, values))
             yield column
         else:
             reason = f"its values go with those of {same!r} one by one"
             yield dataclasses.replace(column, kind="copy", used=False, copy_of=same, reason=reason)
 
 
-def _say_the_same(one: Array, other: Array) -> bool:
-    """Whether each value of one goes with a single value of the other, and the other way round.
+def _pattern(values: Array) -> bytes:
+    """Which rows have the same value: alike for columns whose values go with each other."""
+    _, first, code = np.unique(values, return_index=True, return_inverse=True)
+    order = np.empty(len(first), np.int64)
+    order[np.argsort(first)] = np.arange(len(first))
+    digest = hashlib.sha256(order[code].tobytes())
+    digest.update(np.isnan(values).tobytes())
+    if 2 * len(first) > len(values):  # nearly all differ, in most columns: see how far apart
+        seen = values[~np.isnan(values)]
+        z = (seen[:_COMPARED] - seen.mean()) / (seen.std() or 1.0)
+        digest.update((np.round(np.abs(z), 3) + 0.0).tobytes())
+    return digest.digest()
 
-    Where hardly a value comes twice that is no evidence: there one has to be a multiple of the
+
+def _say_the_same(one: Array, other: Array) -> bool:
+    """Whether columns of one pattern are copies.
+
+    Where hardly a value comes twice a pattern is no evidence: there one has to be a multiple of the
     other, but for a constant.
     """
-    if len(one) < 5 or not np.array_equal(np.isnan(one), np.isnan(other)):
+    if len(one) < 5:
         return False
-    codes = [np.unique(v, return_inverse=True)[1] for v in (one, other)]
-    different = [int(code.max()) + 1 for code in codes]
-    pairs = len(np.unique(codes[0].astype(np.int64) * different[1] + codes[1]))
-    if not pairs == different[0] == different[1]:
-        return False
-    if 2 * pairs <= len(one):
+    if 2 * len(np.unique(one)) <= len(one):
         return True
     seen = ~np.isnan(one)
     return bool(abs(np.corrcoef(one[seen], other[seen])[0, 1]) > 1 - 1e-9)

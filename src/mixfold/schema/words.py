@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 # these stand for a missing entry anywhere
 MISSING = frozenset(
@@ -23,6 +24,7 @@ MISSING = frozenset(
         "<na>",
         "(null)",
         "nat",
+        "…",
     }
 )
 # these do among numbers and dates; of categories they may be one
@@ -34,7 +36,7 @@ MISSING_AMONG_NUMBERS = frozenset(
     }
 )  # fmt: skip
 # among categories these are missing, too
-_DASHES = frozenset({"-", "--", "---", "\u2013", "\u2014", ".", "..", "..."})
+_DASHES = frozenset({"-", "--", "---", "\u2013", "\u2014", ".", "..", "...", "…"})
 
 _FALSE = (
     "no",
@@ -88,8 +90,19 @@ SCALES: tuple[tuple[str, ...], ...] = (
     ("young", "middle", "old"),
     ("first", "second", "third", "fourth", "fifth"),
     ("i", "ii", "iii", "iv", "v"),
-    ("bronze", "silver", "gold", "platinum"),
+    ("none", "bronze", "silver", "gold", "platinum"),
+    ("niedrig", "mittel", "hoch"), ("klein", "mittel", "groß"), ("nie", "selten", "manchmal",
+     "oft", "immer"), ("jamais", "rarement", "parfois", "souvent", "toujours"),
 )  # fmt: skip
+# how much an adverb adds to an adjective: "slightly", the adjective alone, "very"
+_DEGREES = {
+    "slightly": 1, "somewhat": 1, "rather": 1, "mildly": 1, "weakly": 1, "moderately": 2,
+    "fairly": 2, "quite": 2, "mostly": 2, "": 3, "very": 4, "strongly": 4, "highly": 4,
+    "completely": 5, "totally": 5, "extremely": 5,
+}  # fmt: skip
+_NEITHER = frozenset({"neutral", "neither", "undecided", "average", "mixed", "unsure", "same"})
+_NEGATIVE = ("dis", "un", "in", "im", "not ", "less ", "bad", "poor", "worse", "sad", "weak",
+             "low", "negative", "against", "cold")  # fmt: skip
 CYCLES: tuple[tuple[str, ...], ...] = (
     ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
     ("mon", "tue", "wed", "thu", "fri", "sat", "sun"),
@@ -102,9 +115,10 @@ CYCLES: tuple[tuple[str, ...], ...] = (
 )  # fmt: skip
 _NUMBER = r"\d+(?:[.,]\d+)?"
 _RANGE = re.compile(
-    rf"""^(?P<below><=?|\u2264|under\s|below\s|less\sthan\s|up\sto\s)?
-    (?P<above>>=?|\u2265|over\s|above\s|more\sthan\s)?\s*(?P<low>{_NUMBER})\s*
-    (?:(?:-|\u2013|to\s|bis\s)\s*{_NUMBER}|(?P<open>\+|and\s\w+|or\s\w+))?\s*(?:years|yrs|y|k|%)?$""",
+    rf"""^(?P<below><=?|\u2264|under\s|below\s|less\sthan\s|up\sto\s|unter\s|bis\s|moins\sde\s)?
+    (?P<above>>=?|\u2265|over\s|above\s|more\sthan\s|über\s|ab\s|plus\sde\s)?\s*(?P<low>{_NUMBER})\s*
+    (?:(?:-|\u2013|to\s|bis\s)\s*{_NUMBER}|(?P<open>\+|and\s\w+|or\s\w+|und\s\w+|oder\s\w+))?\s*
+    (?:years|yrs|y|k|%|jahre)?$""",
     re.VERBOSE | re.IGNORECASE,
 )
 
@@ -155,6 +169,11 @@ def is_missing(text: str, among_numbers: bool) -> bool:
     return folded in MISSING or folded in (MISSING_AMONG_NUMBERS if among_numbers else _DASHES)
 
 
+def is_yes(level: Any) -> bool:
+    """Whether a level says that something is so."""
+    return level is True or (isinstance(level, str) and level.casefold() in _TRUE)
+
+
 def order_yes_no(levels: Sequence[str]) -> list[str]:
     """Two words, that for no first if one of them says so."""
     folded = [level.casefold() for level in levels]
@@ -169,6 +188,9 @@ def find_scale(levels: Sequence[str]) -> list[str] | None:
     for scale in SCALES:
         if set(folded) <= set(scale):
             return [folded[word] for word in scale if word in folded]
+    graded = _order_by_degree(folded)
+    if graded:
+        return graded
     ranges = {level: _RANGE.match(level.strip()) for level in levels}
     found = {level: match for level, match in ranges.items() if match is not None}
     if len(found) < max(3, len(levels)) or all(m[0] == m["low"] for m in found.values()):
@@ -179,6 +201,40 @@ def find_scale(levels: Sequence[str]) -> list[str] | None:
         return float(match["low"].replace(",", ".")), bool(match["above"]) - bool(match["below"])
 
     return sorted(levels, key=place)
+
+
+def _order_by_degree(folded: dict[str, str]) -> list[str] | None:
+    """From "very inaccurate" to "very accurate": two opposite words, each with its adverbs."""
+    found: dict[str, tuple[str, int]] = {}
+    for text in folded:
+        adverb, _, rest = text.partition(" ")
+        degree = _DEGREES.get(adverb)
+        found[text] = (rest, degree) if rest and degree else (text, _DEGREES[""])
+    neither = {text for text in folded if text.split()[0] in _NEITHER}
+    poles = {word for text, (word, _) in found.items() if text not in neither}
+    graded = sum(found[text][0] != text for text in found)
+    if len(folded) < 3 or graded < 2 or len(neither) > 1 or len(poles) not in (1, 2):
+        return None
+    below = [word for word in poles if word.startswith(_NEGATIVE)] if len(poles) == 2 else []
+    if len(poles) == 2 and len(below) != 1:
+        longer = max(poles, key=len)  # "disagree" has "agree" in it
+        shorter = min(poles, key=len)
+        if not longer.endswith(shorter):
+            return None
+        below = [longer]
+
+    def place(text: str) -> int:
+        if text in neither:
+            return 0
+        word, degree = found[text]
+        return -degree if word in below else degree
+
+    places = [place(text) for text in folded]
+    return (
+        [folded[text] for text in sorted(folded, key=place)]
+        if len(set(places)) == len(places)
+        else None
+    )
 
 
 def find_cycle(levels: Sequence[str]) -> tuple[list[str], int] | None:

@@ -24,6 +24,7 @@ from mixfold.families.exponential import (
     Multinomial,
     NegativeBinomial,
     Poisson,
+    VonMises,
 )
 
 N, D, K = 120, 4, 3
@@ -61,6 +62,8 @@ class Example:
         Fields of the default prior that are not all one, from the means of the columns.
     valid : float
         An entry that a row may have in all columns.
+    period : array (D,), optional
+        Means are directions on circles of these lengths.
     """
 
     family: LinearFamily
@@ -74,6 +77,7 @@ class Example:
     n_free: int = K * D
     usual: Callable[[np.ndarray], dict[str, Any]] = field(default=lambda mean: {})
     valid: float = 1.0
+    period: np.ndarray | None = None
 
 
 def _shares(p: np.ndarray) -> np.ndarray:
@@ -104,7 +108,37 @@ AMOUNTS = ((0.0, "positive and finite"), (-1.0, "positive"), (np.inf, "positive 
 
 SHARES = ((0.0, "shares between 0 and 1"), (1.0, "shares"), (-0.5, "shares"), (np.inf, "shares"))
 
+PERIOD = np.array([24.0, 360.0, 7.0, 2 * np.pi])
+
+
+def _angle(theta: np.ndarray) -> np.ndarray:
+    """Directions of the means, in the units of the columns."""
+    turned = np.mod(np.arctan2(theta[..., D:], theta[..., :D]), 2 * np.pi)
+    return np.asarray(turned * PERIOD / (2 * np.pi))
+
+
+def _von_mises(x: np.ndarray, t: np.ndarray) -> np.ndarray:
+    unit = 2 * np.pi / PERIOD
+    kappa, centre = np.hypot(t[:D], t[D:]), np.arctan2(t[D:], t[:D])
+    return np.asarray(stats.vonmises.logpdf(x * unit, kappa, loc=centre) + np.log(unit))
+
+
 EXAMPLES: dict[str, Example] = {
+    "von-mises": Example(
+        VonMises(period=PERIOD, direction=[3.0, 90.0, 0.5, 4.0], concentration=1.5, rows=2.0),
+        VonMises(period=5.0),
+        lambda f, p, rng: (
+            np.mod(rng.vonmises(8 * p, 3.0) / (2 * np.pi), 1)
+            * (PERIOD[: p.shape[1]] if np.ndim(f.period) else f.period)
+        ),
+        _von_mises,
+        lambda params: _angle(params.theta),
+        None,
+        {"concentrations": lambda params: np.hypot(params.theta[:, :D], params.theta[:, D:])},
+        ((np.inf, "finite numbers, which begin again after 7"),),
+        n_free=2 * K * D,
+        period=PERIOD,
+    ),
     "beta": Example(
         Beta(a=[2.0, 1.0, 0.7, 3.0], b=1.5, rows=2.0),
         Beta(),

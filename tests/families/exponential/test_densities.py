@@ -55,6 +55,12 @@ def test_means_are_those_of_the_distribution(name: str, sample: Sample) -> None:
         np.testing.assert_allclose(params.means.sum(axis=1), totals, rtol=1e-12)
 
 
+def test_zero_has_a_density_under_an_exponential() -> None:
+    family = Gamma(shape=1.0)
+    found = family.entry_base(np.array([0.0, 2.0, np.nan]), np.ones(3))
+    np.testing.assert_array_equal(found, [0.0, 0.0, np.nan])
+
+
 @pytest.mark.parametrize("name", CONJUGATE)
 def test_log_predictive(name: str, sample: Sample) -> None:
     family, X, q = sample.family, sample.X, sample.posterior

@@ -12,7 +12,7 @@ import threadpoolctl
 
 _lock = threading.Lock()
 _depth = 0
-_limits: Any = None
+_limits: list[tuple[Any, int]] = []
 _controller: tuple[int, Any] = (-1, None)
 
 
@@ -44,18 +44,24 @@ def single_threaded_blas() -> Iterator[None]:
     global _depth, _limits
     with _lock:
         if _depth == 0:
-            _limits = _current_controller().limit(limits=1, user_api="blas")
+            # what ``limit`` of threadpoolctl does, without asking all libraries for all they tell
+            found = [(one, one.num_threads) for one in _current_controller().lib_controllers
+                     if one.user_api == "blas"]  # fmt: skip
+            _limits = [(one, threads) for one, threads in found if threads != 1]
+            for one, _ in _limits:
+                one.set_num_threads(1)
         _depth += 1
     try:
         yield
     finally:
         with _lock:
             _depth -= 1
-            if _depth == 0:
+            if _depth == 0 and _limits:
                 release_control()
-                _limits.restore_original_limits()
+                for one, threads in _limits:
+                    one.set_num_threads(threads)
                 release_control()
-                _limits = None
+                _limits = []
 
 
 def pin_this_thread() -> None:

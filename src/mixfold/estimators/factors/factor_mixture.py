@@ -38,6 +38,7 @@ from mixfold.estimators.shell.fitting import (
     WarmStart,
     acceleration_named,
     check_enough_rows,
+    check_room,
     learn_one_batch,
     publish_convergence,
     reorder_components,
@@ -240,7 +241,7 @@ class FactorMixture(MixedLatents, MixtureEstimator):
 
     def _fit_by_vb(self, survey: Survey, plan: Plan, first_batch: bool) -> Fit:
         n_features, n_rows = survey.source.n_features, survey.pilot.total_rows
-        self._check_sizes_with_priors(n_features)
+        self._check_sizes_with_priors(n_rows, n_features)
         factors = limit_of_factors(self.n_factors, n_features, n_rows, self._holes)
         labelled = survey.pilot.block.y is not None
         family = bayes_family(self, self._own_noise, factors, self._holes, expand=True)
@@ -396,9 +397,10 @@ class FactorMixture(MixedLatents, MixtureEstimator):
                 f"n_samples = {n_rows}; lower n_factors or give more rows"
             )
 
-    def _check_sizes_with_priors(self, n_features: int) -> None:
+    def _check_sizes_with_priors(self, n_rows: int, n_features: int) -> None:
         """Refuse factors that leave nothing to the noise, and priors of other columns."""
         columns_of_prior(self, n_features)
+        check_room(n_rows, self.n_components)
         if self.n_factors is not None and max(np.atleast_1d(self.n_factors)) >= n_features:
             raise ValueError(
                 f"n_factors={self.n_factors!r} must be less than the number of columns, "

@@ -11,7 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from mixfold.contracts import Array, Block, Pilot, Source
+from mixfold.contracts import Array, Block, Source
 from mixfold.engine.acceleration import ACCELERATIONS
 from mixfold.engine.loop import Fit, Plan, fit
 from mixfold.engine.schedules import Stepwise
@@ -27,6 +27,7 @@ from mixfold.estimators.shell.fitting import (
     Survey,
     WarmStart,
     check_enough_rows,
+    check_room,
     learn_one_batch,
     publish_convergence,
     reorder_components,
@@ -44,10 +45,12 @@ from mixfold.families.projection import (
     Plane,
     ProjectedGaussian,
 )
+from mixfold.math.frame import bulk_of
 from mixfold.mixing.dirichlet import SymmetricDirichlet
 from mixfold.models.mixtures.bayes_mixture import BayesMixture, BayesParams
 from mixfold.models.mixtures.merge_split import IN_USE
 from mixfold.models.mixtures.mixture import Mixture, MixtureParams, MixtureReading
+from mixfold.models.mixtures.outliers import bulk_of_rows, without_far_rows
 from mixfold.models.mixtures.rows import informative
 from mixfold.models.mixtures.starts import STARTS
 from mixfold.models.projection.earlier_files import as_mixture
@@ -368,11 +371,7 @@ class GaussianPCP(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         self._check_sizes(survey.pilot.total_rows)
         if self._bayes and not first_batch:
             warn_about_evidence("inference='vb'", survey.pilot)
-        if survey.has_missing:
-            plane = self._find_plane_of_sample(survey.pilot, survey.seed)
-        else:
-            rng = np.random.default_rng(survey.seed % 2**63)
-            plane = find_plane(source, survey.executor, int(self.n_components), self._floor, rng)
+        plane = self._find_plane(survey)
         model = self._model(source.n_features, plane, survey.has_missing)
         several = self.init_params == "kmeans" and self.n_clusters > 1
         plan = Plan(
@@ -397,9 +396,24 @@ class GaussianPCP(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             self.evidence_bound_ = float(result.objective)
         return result
 
-    def _find_plane_of_sample(self, pilot: Pilot, seed: int) -> Plane:
+    def _find_plane(self, survey: Survey) -> Plane:
+        """The principal axes, where the fit starts, and the variance to which its prior and its
+        floor are relative. A few rows far away have an axis, but the variance is that of the
+        others, in a sample."""
+        pilot, rng = survey.pilot, np.random.default_rng(survey.seed % 2**63)
+        size, bulk = int(self.n_components), bulk_of_rows(bulk_of, pilot)
+        if survey.has_missing:
+            plane = self._find_plane_of_sample(pilot.block, survey.seed)
+        else:
+            plane = find_plane(survey.source, survey.executor, size, self._floor, rng)
+        if bulk is None:
+            return plane
+        near = without_far_rows(pilot.block, bulk)
+        return replace(self._find_plane_of_sample(near, survey.seed), axes=plane.axes)
+
+    def _find_plane_of_sample(self, block: Block, seed: int) -> Plane:
         """The plane of probabilistic PCA, by EM on a sample whose rows may lack entries."""
-        sample = informative(pilot.block)
+        sample = informative(block)
         source = open_source(sample.X, weight=sample.weight)
         ppca = FactorFamily(
             floor=self._floor,
@@ -418,6 +432,7 @@ class GaussianPCP(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         """Refuse fewer rows than clusters or latents need."""
         if not self._bayes:  # with priors there may be more clusters than rows
             check_enough_rows(n_rows, self.n_clusters, "n_clusters")
+        check_room(n_rows, self.n_clusters, "n_clusters")
         if self.n_components > min(n_rows, self.n_features_in_):
             raise ValueError(
                 f"n_components={self.n_components} must be at most min(n_samples, n_features), "

@@ -21,6 +21,8 @@ LEARN = "learn"
 # rows of the sample (of many columns fewer), columns it may have, folds, axes that are tried
 _ROWS, _FEWER_ROWS, _MANY_COLUMNS, _MOST_COLUMNS = 500, 300, 100, 2000
 _FOLDS, _MOST_AXES, _LEAST_ROWS = 5, 100, 20
+# (or its inverse) beyond which powers of squared distances may be no numbers
+_LEAST_SQUARE = 1e-60
 # widths that are tried, over the median squared distance of the rows
 _WIDTHS = 2.0 ** np.arange(-6, 7)
 
@@ -63,14 +65,33 @@ def learn_settings(settings: Settings, source: Source) -> Learned:
             "first, by mixfold.PPCA(100), say"
         )
     X, weight = _distinct_rows(settings, source)
+    with np.errstate(over="ignore", invalid="ignore"):
+        typical = _typical_square(X)
+    if not _LEAST_SQUARE < typical < 1 / _LEAST_SQUARE:
+        raise ValueError(
+            f"'learn' compares densities, and the median squared distance of two rows is "
+            f"{typical:g}: powers of it are no numbers. Multiply X by a number, so that distances "
+            "are about 1"
+        )
     chosen = settings.kernel.gamma
     if is_to_learn(chosen):
-        gammas = _WIDTHS / _typical_square(X)
+        gammas = _WIDTHS / typical
     else:
         gammas = np.array([settings.kernel.make(X).gamma])  # type: ignore[attr-defined]
+        if not gammas[0] * typical < 1 / _LEAST_SQUARE:
+            raise ValueError(
+                f"gamma={gammas[0]:g} makes every row a cluster of its own: the median squared "
+                f"distance of two rows is {typical:g}. Use gamma='learn' or 'scale'"
+            )
     folds = _part(len(X), settings.seed)
     size = min(_MOST_AXES, len(X) - max(len(out) for out in folds) - 1)
     widths = score_widths(gammas, _span(X), weight, folds, size)
+    if not np.isfinite(widths.score).any():
+        raise ValueError(
+            "'learn' found no axis along which the features of the rows differ with gamma="
+            f"{gammas[0]:g}, where the median squared distance of two rows is {typical:g}. Learn "
+            "gamma, too (gamma='learn'), or scale X"
+        )
     best = widths.choose()
     kernel = replace(settings.kernel, gamma=float(widths.gamma[best]))
     learned = replace(settings, kernel=kernel)

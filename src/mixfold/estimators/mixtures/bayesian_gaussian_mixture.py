@@ -19,6 +19,7 @@ from mixfold.estimators.shell import constraints as rule
 from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.effective_rows import warn_about_evidence
 from mixfold.estimators.shell.fitting import (
+    check_room,
     publish_convergence,
     reorder_components,
     run_fit,
@@ -290,6 +291,7 @@ class BayesianGaussianMixture(BayesEstimator):
     def _fit_rows(self, source: Source, first_batch: bool = False) -> Fit:
         """Fit by variational Bayes and publish; for ``fit`` and the first of ``partial_fit``."""
         survey = survey_rows(self, source, self.n_components)
+        check_room(survey.pilot.total_rows, self.n_components)
         if not first_batch:
             warn_if_spherical(self, survey.pilot)
             warn_about_evidence("variational inference", survey.pilot)

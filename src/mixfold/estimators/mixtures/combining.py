@@ -62,7 +62,7 @@ class Combining:
 
         Components whose rows are most often taken for each other's are merged first (directly
         estimated misclassification probabilities; Hennig, 2010), and last those that the rows prove
-        to be apart.
+        to be apart or that share no rows.
 
         Parameters
         ----------
@@ -213,8 +213,8 @@ def combine_components(
     found = _prove_clusters(model, rows, alpha, seed)
     if n_clusters in (None, "auto"):
         return _combine_without_dips(model, rows, found)
-    # the same tree, cut elsewhere
-    tree = merge_components(rows.shares, rows.weight, found.labels)
+    # as above, but that components without a dip, for want of rows, may share no row either
+    tree = merge_components(rows.shares, rows.weight, found.labels, whole=False)
     if n_clusters > tree.n_used:
         empty = tree.n_components - tree.n_used
         without = f", of which {empty} have no share of any row" if empty else ""

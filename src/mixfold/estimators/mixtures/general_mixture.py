@@ -56,6 +56,7 @@ from mixfold.estimators.shell.fitting import (
     Survey,
     acceleration_named,
     check_enough_rows,
+    check_room,
     checkpoint_of,
     publish_convergence,
     reorder_components,
@@ -182,6 +183,7 @@ class GeneralMixture(BayesEstimator):
         model = self._model(source.n_features)
         if not model.has_prior:  # with priors there may be more components than rows
             check_enough_rows(survey.pilot.total_rows, self.n_components)
+        check_room(survey.pilot.total_rows, self.n_components)
         gaussian = gaussian_columns(self._family(source.n_features), source.n_features)
         kept = first_batch or model.has_prior or not gaussian.size
         set_aside_columns(self, survey, gaussian, first_batch=kept)
@@ -381,7 +383,11 @@ class GeneralMixture(BayesEstimator):
         settings = (
             self._family_setting() if isinstance(self._family_setting(), ComponentFamily) else None
         )
-        return repr((family.key, settings or self.family_options, self._weights_name()))
+        return repr((family.key, settings or self._given_options(), self._weights_name()))
+
+    def _given_options(self) -> Any:
+        """Settings of families, as a user could give them."""
+        return self.family_options
 
     def _publish_params(self) -> None:
         for name in (*_NOT_OF_ALL, *getattr(self, "_of_family", ())):
@@ -509,9 +515,10 @@ class Mixture(GeneralMixture):
         Gaussian with covariances 'full', 'tied', 'diag', 'spherical', 'tied-diag',
         'tied-spherical', 'known' or, around a known mean, 'known-mean'; 'bernoulli', 'binomial',
         'poisson', 'negative-binomial', 'exponential', 'gamma', 'gamma-shape' (the shape learned),
-        'beta' (shares), 'dirichlet' (rows of shares that add to one), 'wishart' (rows that are
-        covariance matrices), 'multinomial' (a row of counts), 'categorical' (codes 0, 1, ...). A
-        dict gives each family its columns, by name or position: {'full': ['height', 'weight'],
+        'beta' (shares), 'von-mises' (angles, hours), 'dirichlet' (rows of shares that add to one),
+        'wishart' (rows that are covariance matrices), 'multinomial' (a row of counts),
+        'categorical' (codes 0, 1, ...). A dict gives each family its columns, by name or
+        position: {'full': ['height', 'weight'],
         'poisson': ['visits'], 'bernoulli': ['smokes'], 'categorical': ['region']}; they are
         independent within a component. An object of a family has its settings with it. 'auto' looks
         at the columns of a table or file, whatever they hold (:class:`Schema`), and gives each the
@@ -543,8 +550,8 @@ class Mixture(GeneralMixture):
         factor of 7.4 with 95 %; matrices: Wishart); ``prior_`` is then their mean.
     family_options : dict, default=None
         Settings of the family itself, such as {'trials': 10} for 'binomial', {'shape': 2.0} for
-        'gamma', {'dispersion': 0.5} for 'negative-binomial' (learned if left out) or
-        {'covariance': S} for 'known'; for a dict of families one dict for each.
+        'gamma', {'dispersion': 0.5} for 'negative-binomial' (learned if left out), {'period': 24}
+        for 'von-mises' or {'covariance': S} for 'known'; for a dict of families one dict for each.
     tol : float, default=1e-6
         The fit stops when the total gain still to come, extrapolated from the recent rate of
         convergence, is below ``tol``. The gain is that of the objective per row.
@@ -752,7 +759,7 @@ class Mixture(GeneralMixture):
     def _of_numbers(self) -> Self:
         other = super()._of_numbers()
         if "_schema" in vars(self):
-            other.family = self._family_setting()
+            other.family, other.family_options = self._family_setting(), self._given_options()
             del other._schema
         return other
 
@@ -824,7 +831,30 @@ class Mixture(GeneralMixture):
     sample.__doc__ = GeneralMixture.sample.__doc__
 
     def _family_setting(self) -> Any:
-        return self.schema_.families() if "_schema" in vars(self) else self.family
+        if "_schema" not in vars(self):
+            return self.family
+        return self.schema_.families(posterior=not self._is_plain())
+
+    def _is_plain(self) -> bool:
+        """Whether the fit maximises the likelihood, for which a family needs no posterior."""
+        return self.inference == "em" and self.prior is None
+
+    def _given_options(self) -> Any:
+        """Those of the user, and what the columns say."""
+        if "_schema" not in vars(self) or not self._is_plain():
+            return self.family_options
+        options = dict(self.family_options or {})
+        said = self.schema_.family_options()
+        together = {name: {**own, **options.get(name, {})} for name, own in said.items()}
+        return {**options, **together} or None
+
+    def _options(self) -> dict[str, Any]:
+        """Those of the user and of the columns, and of the prior."""
+        if "_schema" not in vars(self):
+            return super()._options()
+        options = dict(self._given_options() or {})
+        prior = {} if self.prior in (None, "default") else dict(self.prior)
+        return {n: {**options.get(n, {}), **prior.get(n, {})} for n in {*options, *prior}}
 
     def _with_family(self, chosen: Any) -> Self:
         found: Self = self.set_params(family=chosen)

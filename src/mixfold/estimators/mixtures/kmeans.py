@@ -138,9 +138,19 @@ default='k-means++'
     >>> groups.cluster_centers_
     array([[ 1.,  3.],
            [10.,  2.]])
+
+    Each point of the plane belongs to the nearest centre:
+
     >>> import matplotlib.pyplot as plt
-    >>> rows = plt.scatter(*X.T, c=groups.labels_, cmap="coolwarm")
-    >>> centres = plt.scatter(*groups.cluster_centers_.T, marker="x", color="k")
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2)) + np.repeat([[0, 0], [5, 1], [2, 5]], 100, axis=0)
+    >>> groups = KMeans(3, random_state=0).fit(X)
+    >>> side = np.linspace(-3, 8, 300)
+    >>> grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
+    >>> cells = groups.predict(grid).reshape(300, 300)
+    >>> image = plt.imshow(cells, "Pastel1", origin="lower", extent=(-3, 8, -3, 8))
+    >>> rows = plt.scatter(*X.T, s=6, c=groups.labels_, cmap="Set1")
+    >>> centres = plt.scatter(*groups.cluster_centers_.T, marker="x", s=60, color="k")
     """
 
     _constraints: ClassVar[rule.Constraints] = {

@@ -159,6 +159,7 @@ class MLiT(Combining, ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mixfold
     >>> import matplotlib.pyplot as plt
     >>> image = plt.imshow(np.abs(model.transforms_[0]), cmap="Blues")
     >>> names = plt.xlabel("column"), plt.ylabel("row of the transformation")
+    >>> ticks, scale = plt.yticks([0, 1]), plt.colorbar(image, label="size of the entry")
     """
 
     _constraints: ClassVar[rule.Constraints] = {

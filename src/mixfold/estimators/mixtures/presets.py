@@ -262,7 +262,8 @@ class CategoricalMixture(PresetMixture):
     >>> [p.shape for p in mixture.probabilities_]
     [(2, 3), (2, 3), (2, 3), (2, 3)]
     >>> import matplotlib.pyplot as plt
-    >>> for k, shares in enumerate(mixture.probabilities_[0]):  # of codes of the first column
-    ...     bars = plt.bar(np.arange(3) + 0.4 * k, shares, 0.4, label=f"component {k}")
-    >>> legend = plt.legend()""",
+    >>> for k, shares in enumerate(mixture.probabilities_[0]):
+    ...     bars = plt.bar(np.arange(3) + 0.4 * k - 0.2, shares, 0.4, label=f"component {k}")
+    >>> names = plt.xlabel("code in the first column"), plt.ylabel("probability")
+    >>> ticks, legend = plt.xticks([0, 1, 2]), plt.legend()""",
     )

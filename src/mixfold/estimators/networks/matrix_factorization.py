@@ -26,6 +26,7 @@ from mixfold.estimators.shell.dtypes import in_dtype
 from mixfold.estimators.shell.fitting import (
     FIRST_BATCH_STEPS,
     Survey,
+    check_room,
     forget_stream,
     learn_one_batch,
     publish_convergence,
@@ -388,6 +389,7 @@ class MatrixFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Mix
         deadline = Deadline.after(self.time_budget)
         # look at the data, and at what the parameters mean for it
         survey = survey_rows(self, source, self.n_components)
+        check_room(survey.pilot.total_rows, self.n_components)
         self._check_entries(survey.pilot)
         link, divergence = setup.choose_link(self), setup.choose_divergence(self)
         guided = self._target is not None and self.supervised != "after"

@@ -151,8 +151,9 @@ default='auto'
     >>> bool(model.score(X[1::2], y[1::2]) > 0.95)
     True
     >>> import matplotlib.pyplot as plt
-    >>> points = plt.plot(t, y, ".", color="0.6")
-    >>> line = plt.plot(t, model.predict(X))
+    >>> points = plt.plot(t, y, ".", color="0.6", label="known outputs")
+    >>> line = plt.plot(t, model.predict(X), label="predicted of all rows")
+    >>> names, legend = (plt.xlabel("t"), plt.ylabel("y")), plt.legend()
     """
 
     _output_floor: ClassVar[float] = 1e-4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from mixfold.estimators.mixtures.combining import (
     look_at_rows,
 )
 from mixfold.estimators.mixtures.gaussian_mixture import GaussianMixture
+from mixfold.estimators.search.fits import is_degenerate
 from mixfold.estimators.search.mixture_search import MixtureSearch
 from mixfold.estimators.search.rows import count_rows
 from mixfold.estimators.shell import constraints as rule
@@ -30,6 +32,8 @@ from mixfold.math.merging import MergeTree
 PATIENCE = 5
 # columns up to which full covariances cost few parameters
 _FEW_COLUMNS = 3
+# sizes beyond that no search could try
+_MOST_COMPONENTS = 100_000
 # what a file holds besides the mixture
 _STORED = (
     "cluster_of_component_", "n_clusters_", "tree_", "weights_", "notes_", "n_features_in_",
@@ -58,20 +62,24 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
 
     The tree merges first the pair whose rows are most often taken for each other's (directly
     estimated misclassification probability [1]_), and last those between which the rows prove a dip
-    of the density, by a test with the error rate ``alpha``; the guide says how.
-    ``n_clusters="auto"`` cuts it there, a number where so many clusters are left. Fits are those of
+    of the density, by a test with the error rate ``alpha`` [2]_; the guide says how.
+    ``n_clusters="auto"`` cuts it there, a number where so many clusters are left; then clusters
+    that share no rows wait with those that are proven to be apart. Fits are those of
     :class:`MixtureSearch`; combining makes no further fit, and ``combine`` of any fitted mixture
     gives this object without a search.
 
     Parameters
     ----------
     n_clusters : int or 'auto', default='auto'
-        Number of clusters. 'auto': as many as the rows prove, or as ``threshold`` leaves.
+        Number of clusters. 'auto': as many as the rows prove, or as ``threshold`` leaves. A number:
+        nothing is combined if as many components have a lower ICL [3]_ than those of the best BIC,
+        since each cluster is shaped like a component then.
     estimator : estimator, default=None
         The mixture whose components are combined: any with a parameter ``n_components`` and
         probabilities of components. None is :class:`GaussianMixture`, with full covariances and,
         of more than three columns, also with those of ``covariance_type="diag"``, if BIC prefers
-        them.
+        them; or, where the number of clusters is given, if as many components of this kind are
+        expected to describe new rows better.
     max_components : int, default=50
         Largest number of components that is tried, from ``n_clusters`` (or 1) upwards. The search
         ends before it when more of them are no better; ``notes_`` says if it did not.
@@ -105,9 +113,10 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
     tree_ : MergeTree
         The merges: ``left``, ``right``, ``level`` (misclassification probability), ``size``;
         ``cut(n)`` gives other clusters, ``linkage()`` the form that scipy draws. Clusters that the
-        rows prove to be apart are merged last, unless there is a ``threshold``.
+        rows prove to be apart are merged last, unless there is a ``threshold``; with a number of
+        clusters those that share no rows, too.
     mixture_ : estimator
-        The mixture.
+        The mixture: the best of ``search_``, or its fit with ``n_clusters`` components.
     search_ : MixtureSearch
         How its number of components was found.
     notes_ : list of str
@@ -126,6 +135,9 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
        Classification 4, 2010.
     .. [2] Ray, Lindsay. The topography of multivariate normal mixtures. Annals of Statistics 33,
        2005.
+    .. [3] Biernacki, Celeux, Govaert. Assessing a mixture model for clustering with the integrated
+       completed likelihood. IEEE Transactions on Pattern Analysis and Machine Intelligence 22,
+       2000.
 
     Examples
     --------
@@ -213,10 +225,15 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
                 f"n_clusters={fewest} is more than max_components={self.max_components}; "
                 f"a cluster has at least one component: set max_components to {fewest} or more"
             )
+        if self.max_components > _MOST_COMPONENTS:
+            raise ValueError(
+                f"max_components={self.max_components} is more than can be tried; lower it to "
+                f"{_MOST_COMPONENTS} or less"
+            )
         X = count_rows(X)
         search = MixtureSearch(
             base,
-            self._kinds(X, sample_weight),
+            self._kinds(X, sample_weight, seed),
             n_components=range(fewest, int(self.max_components) + 1),
             patience=PATIENCE,
             random_state=seed,
@@ -225,14 +242,15 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
         if "n_jobs" in base.get_params(deep=False) and base.n_jobs is None:
             search.set_params(estimator__n_jobs=self.n_jobs)
         search.fit(X, sample_weight=sample_weight)
-        self._take_mixture(search.best_estimator_)
+        mixture, chosen = self._choose_mixture(search)
+        self._take_mixture(mixture)
         self.search_ = search
         rows = look_at_rows(self.mixture_, X, sample_weight, seed)
         self._combine(rows, self.n_clusters, seed)
         self._label_rows(X)
         for words in self.notes_:
             warn(words, UserWarning)
-        self.notes_ = [*search.notes_, *self._describe_limit(), *self.notes_]
+        self.notes_ = [*search.notes_, *chosen, *self._describe_limit(), *self.notes_]
         return self
 
     def _describe_limit(self) -> list[str]:
@@ -257,12 +275,56 @@ class MixtureClustering(ClusterMixin, MetaEstimatorMixin, MixfoldEstimator):
         """The mixture, not fitted."""
         return GaussianMixture() if self.estimator is None else self.estimator
 
-    def _kinds(self, X: Any, sample_weight: Any) -> dict[str, list[str]] | None:
-        """Covariances that are tried; those of an estimator that was given are its own."""
+    def _kinds(self, X: Any, sample_weight: Any, seed: int) -> dict[str, list[str]] | None:
+        """Covariances that are tried; those of an estimator that was given are its own.
+
+        A group whose columns are correlated takes many components without correlations, which have
+        a low BIC and are hard to put together again. So if the number of clusters is known, the
+        kind is the one by which as many components describe new rows better; or fewer, where
+        so many end at their floor.
+        """
         if self.estimator is not None:
             return None
         columns = GaussianMixture()._open(X, reset=True, weight=sample_weight).n_features
-        return {"covariance_type": ["full", "diag"] if columns > _FEW_COLUMNS else ["full"]}
+        kinds = ["full", "diag"] if columns > _FEW_COLUMNS else ["full"]
+        if self.n_clusters == "auto" or len(kinds) == 1:
+            return {"covariance_type": kinds}
+        for size in range(int(self.n_clusters), 0, -1):
+            full, diag = (self._fit_kind(kind, size, X, sample_weight, seed) for kind in kinds)
+            if not is_degenerate(full) and not is_degenerate(diag):
+                break
+        better = expected_loss(full, columns) < expected_loss(diag, columns)
+        return {"covariance_type": kinds[:1] if better else kinds[1:]}
+
+    def _fit_kind(
+        self, kind: str, size: int, X: Any, sample_weight: Any, seed: int
+    ) -> GaussianMixture:
+        mixture = GaussianMixture(size, covariance_type=kind, random_state=seed, n_jobs=self.n_jobs)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is to know of the search, the search says
+            return mixture.fit(X, sample_weight=sample_weight)
+
+    def _choose_mixture(self, search: MixtureSearch) -> tuple[Any, list[str]]:
+        """The mixture whose components are combined, and a sentence if it is not that of BIC.
+
+        More components than clusters describe the density better, but if they are bought with
+        components that overlap, each cluster is a component already: ICL, which is BIC with the
+        entropy of the components counted against them, is lower for as many components as clusters.
+        """
+        best, table, size = search.best_estimator_, search.results_, self.n_clusters
+        icl = np.where(table["degenerate"], np.nan, table["icl"])
+        few = np.flatnonzero((table["n_components"] == size) & np.isfinite(icl))
+        if size == "auto" or best.n_components == size or not few.size:
+            return best, []
+        row = int(few[np.argmin(icl[few])])
+        most = table["icl"][search.best_index_]
+        if not icl[row] <= most:
+            return best, []
+        return search.estimators_[row], [
+            f"clusters are components: ICL, by which components that overlap are no groups, has "
+            f"{icl[row]:.6g} for {size} of them and {most:.6g} for the {best.n_components} that "
+            "have the best BIC"
+        ]
 
     def _take_mixture(self, mixture: Any) -> None:
         self.mixture_ = mixture
@@ -488,6 +550,27 @@ def describe_clusters(clustering: MixtureClustering) -> str:
         f"{clusters} cluster{'' if clusters == 1 else 's'} made of {components} "
         f"component{'' if components == 1 else 's'}"
     )
+
+
+def expected_loss(mixture: GaussianMixture, n_features: int) -> float:
+    """Minus twice the log-likelihood that is expected of as many new rows.
+
+    As AIC, but twice the number of parameters, which is right for many rows, is replaced by what is
+    exact for a Gaussian of m rows and D columns whose covariance is full:
+
+        E[-2 ln p(new rows)] - E[-2 ln p(rows)] = m D ((m + 1) / (m - D - 2) - 1)
+
+    and infinite if m <= D + 2; without correlations that of one column, D times. Each component is
+    taken to have an equal part of the rows.
+    """
+    n_parameters, aic = float(mixture._n_parameters()), float(mixture.aic())
+    rows = np.exp((mixture.bic() - aic) / n_parameters + 2)  # the sum of the weights
+    m = rows / mixture.n_components
+    joint = n_features if mixture.covariance_type == "full" else 1
+    if m <= joint + 2:
+        return np.inf
+    own = m * n_features * ((m + 1) / (m - joint - 2) - 1)
+    return float(aic - 2 * n_parameters + mixture.n_components * own)
 
 
 def _check_mixture(estimator: Any) -> None:

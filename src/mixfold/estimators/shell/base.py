@@ -50,6 +50,7 @@ def _collect_rules(kind: Any) -> constraints.Constraints:
 
 # by class: signatures are slow to read
 _RULES: dict[Any, constraints.Constraints] = {}
+_NAMES: dict[type, list[str]] = {}
 
 
 # fitted attributes of all estimators that a model file holds: columns, and the order of a stream
@@ -92,6 +93,13 @@ class MixfoldEstimator(Reported, BaseEstimator):
         super().__init_subclass__(**settings)
         if issubclass(cls, TransformerMixin):
             _own_transforms(cls)
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """scikit-learn's, asked several times in a fit; signatures are slow to read."""
+        if cls not in _NAMES:
+            _NAMES[cls] = super()._get_param_names()
+        return list(_NAMES[cls])
 
     def _check_parameters(self) -> None:
         constraints.check(

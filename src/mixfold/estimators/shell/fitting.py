@@ -87,6 +87,21 @@ def check_enough_rows(n_rows: int, wanted: int, name: str = "n_components") -> N
         )
 
 
+# components for each row beyond which their number cannot be meant
+_ROOM, _PER_ROW = 10_000, 100
+
+
+def check_room(n_rows: int, wanted: int, name: str = "n_components") -> None:
+    """Refuse sizes that only memory and time would end, where priors allow more components than
+    rows."""
+    most = max(_ROOM, _PER_ROW * n_rows)
+    if wanted > most:
+        raise ValueError(
+            f"{name}={wanted} is more than n_samples = {n_rows} rows can ever use; lower {name} "
+            f"to {most} or less"
+        )
+
+
 def acceleration_named(name: str | None) -> Acceleration | None:
     """The rule that the parameter ``acceleration`` names."""
     if name is None:

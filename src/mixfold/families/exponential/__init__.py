@@ -16,6 +16,7 @@ from mixfold.families.exponential.gamma import GammaShape as GammaShape
 from mixfold.families.exponential.multinomial import Multinomial as Multinomial
 from mixfold.families.exponential.negative_binomial import NegativeBinomial as NegativeBinomial
 from mixfold.families.exponential.poisson import Poisson as Poisson
+from mixfold.families.exponential.von_mises import VonMises as VonMises
 
 # all that is imported above and has a name
 EXPONENTIAL_FAMILIES: dict[str, type[LinearFamily]] = {

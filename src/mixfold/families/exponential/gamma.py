@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import gammaincinv, gammaln, polygamma, psi
+from scipy.special import gammaincinv, gammaln, polygamma, psi, xlogy
 
 from mixfold.contracts import Array, Block, Metric, record
 from mixfold.families.component import dense_rows
@@ -95,7 +95,7 @@ class Gamma(PairFamily):
         return np.asarray(a * mean / size)
 
     def entry_base(self, x: Array, size: Array) -> Array:
-        return np.asarray((size - 1) * np.log(x) - gammaln(size))
+        return np.asarray(xlogy(size - 1, x) - gammaln(size))
 
     def log_base(self, block: Block, size: Array) -> Array | None:
         return None if (size == 1).all() else super().log_base(block, size)

@@ -45,6 +45,7 @@ from mixfold.families.factor.posteriors import (
     turn_latents,
     with_signs_of,
     with_spare_columns,
+    without_empty_columns,
     without_spare_columns,
 )
 from mixfold.families.factor.reading import Belief, FactorReading, read
@@ -247,7 +248,8 @@ class BayesFactors(ConjugateFamily, FactorFamily):
     # ------------------------------------------------ readings
 
     def point(self, posterior: FactorPosterior) -> FactorParams:
-        return FactorParams(posterior.frame, posterior.means, posterior.loadings, posterior.noise)
+        loadings = without_empty_columns(posterior.loadings)
+        return FactorParams(posterior.frame, posterior.means, loadings, posterior.noise)
 
     def expected_reading(self, posterior: FactorPosterior) -> FactorReading:
         d, D = posterior.n_factors, posterior.n_features

@@ -60,19 +60,21 @@ def gradient_and_metric(
     by_loading = loadings.gather((sums.cross - spread) / psi[..., None])
     if relevance is not None:
         by_loading = by_loading - relevance[:, None] * W
-    left = sums.squares + ((spread - 2 * sums.cross) * W).sum(axis=-1)
-    deviation = np.sqrt(noise.drop_copies(psi))
-    by_noise = noise.gather(left / psi - seen.count) / deviation
-    # noise that is held at the floor has nowhere to go
-    by_noise = np.where((deviation**2 <= floor * (1 + 1e-9)) & (by_noise < 0), 0.0, by_noise)
     count = np.broadcast_to(seen.count, psi.shape)
-    of_noise = np.maximum(noise.gather(2 * count) / deviation**2, _TINY).ravel()
+    by_noise, of_noise = np.zeros(0), np.zeros(0)
+    if not noise.held:
+        left = sums.squares + ((spread - 2 * sums.cross) * W).sum(axis=-1)
+        deviation = np.sqrt(noise.drop_copies(psi))
+        by_noise = noise.gather(left / psi - seen.count) / deviation
+        # noise that has reached the floor has nowhere to go
+        by_noise = np.where((deviation**2 <= floor * (1 + 1e-9)) & (by_noise < 0), 0.0, by_noise)
+        of_noise = np.maximum(noise.gather(2 * count) / deviation**2, _TINY).ravel()
     metric = FactorMetric(
         np.zeros(0) if fixed_means else np.maximum(count / psi, _TINY).ravel(),
         *_information(seen, psi, loadings, relevance),
-        of_noise[:0] if noise.held else of_noise,
+        of_noise,
     )
-    parts = [by_loading.ravel()] if noise.held else [by_loading.ravel(), by_noise.ravel()]
+    parts = [by_loading.ravel(), by_noise.ravel()]
     return np.concatenate(parts if fixed_means else [by_mean.ravel(), *parts]), metric
 
 

@@ -468,6 +468,17 @@ def without_spare_columns(posterior: FactorPosterior) -> FactorPosterior:
     )
 
 
+def without_empty_columns(loadings: Array) -> Array:
+    """Loadings (K, D, d) with the factors of each component first, as wide as the most of them.
+
+    A fit that ends early, or goes on with a stream, leaves columns that no component uses any more.
+    """
+    used = (loadings != 0).any(axis=1)
+    most = int(used.sum(axis=1).max(initial=0))
+    order = np.argsort(~used, axis=1, kind="stable")[:, :most]
+    return np.take_along_axis(loadings, order[:, None], axis=2)
+
+
 def with_spare_columns(posterior: FactorPosterior, n_factors: int, rate: float) -> FactorPosterior:
     """With latents that no component uses, up to ``n_factors`` of them."""
     K, D, d = posterior.loadings.shape

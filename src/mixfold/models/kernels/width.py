@@ -119,7 +119,7 @@ class Widths:
 
     def choose(self) -> int:
         """The smoothest kernel, with the fewest axes, that is within one error of the best."""
-        best = int(self.score.argmin())
+        best = int(np.nanargmin(self.score))
         good = np.flatnonzero(self.score <= self.score[best] + self.error[best])
         return int(min(good, key=lambda i: (self.gamma[i], self.n_axes[i])))
 

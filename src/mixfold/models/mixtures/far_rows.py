@@ -35,7 +35,7 @@ def separate_far_rows(
         scores = family.scores(rows, reading).log_density + log_weights
     log_joint = log_joint.copy()
     log_joint[far] = ratios
-    base[far] = np.nan_to_num(scores[np.arange(len(far)), reference], nan=-np.inf)
+    base[far] = np.nan_to_num(scores[np.arange(len(far)), reference], nan=-np.inf, neginf=-np.inf)
     return log_joint, base
 
 

@@ -129,20 +129,19 @@ class Mixture:
     # ------------------------------------------------ start
 
     def initialise(self, pilot: Pilot, rng: np.random.Generator, attempt: int = 0) -> MixtureParams:
-        block = with_labels(informative(pilot.block), self.n_components)
         if self.given.complete:
-            frame = self._frame(pilot, self.family.start_rows(block.X), block.weights())
-            return self._with_given(frame, None)
-        frame, X, U, sample = self._start_rows(pilot, block)
+            return self._with_given(self.frame_for(pilot), None)
+        frame, X, U, sample = self._start_rows(pilot)
         resp = self.start(sample, self.n_components, rng, attempt) * sample.weight[:, None]
         return self._first(frame, Started(X, fill_by_cluster(U, resp), resp, pilot.total_weight))
 
-    def _start_rows(self, pilot: Pilot, block: Block) -> tuple[Frame, Array, Array, Sample]:
+    def _start_rows(self, pilot: Pilot) -> tuple[Frame, Array, Array, Sample]:
         """What the starts of one fit share: distinct rows, their frame and their view."""
         kept = pilot.block.known.get("start")
         if kept is not None and kept[0] is self.family:
             found: tuple[Frame, Array, Array, Sample] = kept[1]
             return found
+        block = with_labels(informative(pilot.block), self.n_components)
         X, weight, labels = distinct(self.family.start_rows(block.X), block.weights(), block.y)
         frame = self._frame(pilot, X, weight)
         U = self.family.view(frame, X)
@@ -268,7 +267,7 @@ class Mixture:
             X = np.asarray(dense_rows(block.X)[far], dtype=float)
             with np.errstate(over="ignore", invalid="ignore"):
                 again = self.family.scores(Block(X, complete=block.complete), reading.components)
-            log_density[far] = np.nan_to_num(again.log_density, nan=-np.inf)
+            log_density[far] = np.where(np.isnan(again.log_density), -np.inf, again.log_density)
         return log_density + reading.log_weights
 
     def log_joint_and_base(self, reading: MixtureReading, block: Block) -> tuple[Array, Array]:

@@ -3,6 +3,7 @@ most rows are without them."""
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -31,16 +32,27 @@ _ENTRIES = 2**20
 BulkRule = Callable[[Array, Array], Frame]
 
 
-# what was found of the last rule for a pilot: it is asked in every pass of every start
-_KNOWN: WeakKeyDictionary[Pilot, tuple[BulkRule, Frame | None]] = WeakKeyDictionary()
+# what was found for a pilot, the last rule and the last frame: it is asked in every pass of every
+# start
+_KNOWN: WeakKeyDictionary[Pilot, dict[str, tuple[Any, Any]]] = WeakKeyDictionary()
+
+
+def _once(
+    pilot: Pilot, what: str, given: Any, find: Callable[[Any, Pilot], Any],
+    same: Callable[[Any, Any], bool] = operator.is_,
+) -> Any:  # fmt: skip
+    """``find(given, pilot)``, found once as long as the same is given."""
+    known = _KNOWN.setdefault(pilot, {})
+    found = known.get(what)
+    if found is None or not same(found[0], given):
+        found = known[what] = given, find(given, pilot)
+    return found[1]
 
 
 def bulk_of_rows(rule: BulkRule, pilot: Pilot) -> Frame | None:
     """Where most rows are, if any row of the whole table is far away from them."""
-    known = _KNOWN.get(pilot)
-    if known is None or known[0] != rule:
-        known = _KNOWN[pilot] = (rule, _look_at_bulk(rule, pilot))
-    return known[1]
+    found: Frame | None = _once(pilot, "bulk", rule, _look_at_bulk, operator.eq)
+    return found
 
 
 def _look_at_bulk(rule: BulkRule, pilot: Pilot) -> Frame | None:
@@ -91,8 +103,7 @@ def outlier_events(
         return ()
     # a row of weight two is two rows; one of weight 0.1, in a table of such, is a row
     unit = pilot.total_weight / pilot.total_rows
-    complete = bool((pilot.observed == pilot.total_rows).all())
-    if complete and not _few(counts / unit).any():
+    if _is_complete(pilot) and not _few(counts / unit).any():
         return ()
     where = place()
     rows = np.broadcast_to(where.entries, where.centres.shape) / unit
@@ -152,12 +163,25 @@ def may_be_outliers(frame: Frame, counts: Array, context: Context) -> Array:
     pilot = context.pilot
     if pilot is None or counts.shape[1] == 1:
         return np.zeros(len(counts), bool)
-    if not (pilot.observed == pilot.total_rows).all() or _has_far_extremes(frame, pilot):
+    if not _is_complete(pilot) or _has_far_extremes(frame, pilot):
         return np.ones(len(counts), bool)
     return np.asarray(_few(counts / (pilot.total_weight / pilot.total_rows)).any(axis=1))
 
 
+def _is_complete(pilot: Pilot) -> bool:
+    """Whether no row of the whole table lacks an entry."""
+    return bool(_once(pilot, "complete", None, _count_entries))
+
+
+def _count_entries(_: None, pilot: Pilot) -> bool:
+    return bool((pilot.observed == pilot.total_rows).all())
+
+
 def _has_far_extremes(frame: Frame, pilot: Pilot) -> bool:
+    return bool(_once(pilot, "extremes", frame, _look_at_extremes))
+
+
+def _look_at_extremes(frame: Frame, pilot: Pilot) -> bool:
     extremes = np.stack([pilot.minimum, pilot.maximum])
     far = np.nanmax(np.abs((extremes - frame.origin) / frame.scale)) > _FAR_FOR_ONE_COLUMN
     return bool(far)

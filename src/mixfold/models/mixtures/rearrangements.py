@@ -9,6 +9,8 @@ result is better is for the objective to say.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from mixfold.contracts import Array, Block, Pilot
 from mixfold.families.component import dense_rows
 from mixfold.math.seeding import distinct, fill_by_cluster, lloyd, plus_plus
 from mixfold.math.softmax import normalise
+from mixfold.math.symmetric import pack, unpack
 from mixfold.models.mixtures.rows import informative, take_rows
 
 if TYPE_CHECKING:
@@ -62,27 +65,27 @@ def _plan(U: Array, weight: Array, resp: Array, rng: np.random.Generator) -> lis
     """The responsibilities of what is tried, the largest gain first."""
     K, total = resp.shape[1], float(weight.sum())
     shares = resp * weight[:, None]
-    costs = np.array([_cost(U, shares[:, k], total) for k in range(K)])
-    losses = sorted(
-        (_cost(U, shares[:, i] + shares[:, j], total) - costs[i] - costs[j], i, j)
-        for i in range(K)
-        for j in range(i + 1, K)
-    )[: 2 * PROPOSALS]
-    splits = [_splits(U, shares[:, k], total, costs[k], rng) for k in range(K)]
+    rows = _Rows(U, total)
+    sums = rows.sums(shares.T)
+    costs = rows.costs(sums)
+    first, second = np.triu_indices(K, 1)
+    merged = rows.costs(sums[first] + sums[second]) - costs[first] - costs[second]
+    losses = sorted(zip(merged.tolist(), first.tolist(), second.tolist(), strict=True))
+    splits = [_splits(rows, shares[:, k], sums[k], rng) for k in range(K)]
     found: list[tuple[float, tuple[int, int, Array, int]]] = []
-    for loss, i, j in losses:
+    for loss, i, j in losses[: 2 * PROPOSALS]:
         keep, lose = (i, j) if shares[:, i].sum() >= shares[:, j].sum() else (j, i)
         for k in range(K):
             if k not in (i, j):
                 found += [(gain - loss, (keep, lose, half, k)) for gain, half in splits[k]]
         both = shares[:, i] + shares[:, j]
-        for gain, half in _splits(U, both, total, loss + costs[i] + costs[j], rng):
+        for gain, half in _splits(rows, both, sums[i] + sums[j], rng):
             if not _divides(half, shares[:, i], shares[:, j]):
                 found.append((gain - loss, (keep, lose, half, keep)))
     found.sort(key=lambda pair: -pair[0])
     least = -HOPELESS * total
     moves = [_move(resp, *move) for gain, move in found[:PROPOSALS] if gain > least]
-    return moves + _widenings(U, weight, resp, costs)
+    return moves + _widenings(rows, weight, resp, costs)
 
 
 def _move(resp: Array, keep: int, lose: int, half: Array, source: int) -> Array:
@@ -96,14 +99,14 @@ def _move(resp: Array, keep: int, lose: int, half: Array, source: int) -> Array:
     return moved
 
 
-def _widenings(U: Array, weight: Array, resp: Array, costs: Array) -> list[Array]:
+def _widenings(rows: _Rows, weight: Array, resp: Array, costs: Array) -> list[Array]:
     """One component as wide as all rows, for those between the others; these stay as they are.
 
     The components with the least to lose are tried, judged by what their rows cost then.
     """
-    K, total = resp.shape[1], float(weight.sum())
+    K, total = resp.shape[1], rows.total
     counts = weight @ resp
-    wide = 0.5 * _log_volume(U, weight / total)
+    wide = 0.5 * float(rows.log_volumes(rows.sums(weight[None]))[0])
     losses = counts * (wide - np.log(np.maximum(counts, np.finfo(float).tiny) / total)) - costs
     moves = []
     for k in np.argsort(losses, kind="stable")[:WIDENINGS]:
@@ -122,39 +125,66 @@ def _divides(half: Array, one: Array, other: Array) -> bool:
     return bool(inside > SAME_AGAIN)
 
 
-def _cost(U: Array, share: Array, total: float) -> float:
-    """What a Gaussian of some rows costs: minus its log-likelihood, but for constants."""
-    count = share.sum()
-    if count <= 0:
-        return 0.0
-    return float(count * (0.5 * _log_volume(U, share / count) - np.log(count / total)))
+@dataclass(frozen=True)
+class _Rows:
+    """Rows U (n, D) of this total weight, and what Gaussians of some of them cost."""
 
+    U: Array
+    total: float
 
-def _log_volume(U: Array, share: Array) -> float:
-    """ln|S| of the covariance of weighted rows, of which a ridge keeps spikes from gaining."""
-    centred = U - share @ U
-    if U.shape[1] > FULL:
-        return float(np.log(share @ centred**2 + RIDGE).sum())
-    covariance = (centred * share[:, None]).T @ centred
-    # a row far away has squares that swallow the ridge: it is no less than their rounding
-    ridge = max(RIDGE, 1e-13 * float(np.trace(covariance)))
-    return float(np.linalg.slogdet(covariance + ridge * np.eye(len(covariance)))[1])
+    @cached_property
+    def products(self) -> Array:
+        """(1, u_d, u_d u_e for d <= e) of each row, (n, P); squares alone where columns are many.
+
+        About the middle of the rows, so that rows far away take no digits from the others.
+        """
+        V = self.U - np.median(self.U, axis=0)
+        second = V**2 if self._many else pack(V[:, :, None] * V[:, None, :])
+        return np.concatenate([np.ones((len(V), 1)), V, second], axis=1)
+
+    @property
+    def _many(self) -> bool:
+        return bool(self.U.shape[1] > FULL)
+
+    def sums(self, shares: Array) -> Array:
+        """Moments (m, P) of rows with these shares (m, n), which add."""
+        return np.asarray(shares @ self.products)
+
+    def costs(self, sums: Array) -> Array:
+        """What a Gaussian of some rows costs (m,): minus its log-likelihood, but for constants."""
+        count = sums[:, 0]
+        held = np.where(count > 0, count, 1.0)
+        volumes = self.log_volumes(sums)
+        costs = held * (0.5 * volumes - np.log(held / self.total))
+        return np.asarray(np.where(count > 0, costs, 0.0))
+
+    def log_volumes(self, sums: Array) -> Array:
+        """ln|S| of covariances, of which a ridge keeps spikes from gaining."""
+        size = self.U.shape[1]
+        moments = sums[:, 1:] / np.where(sums[:, :1] > 0, sums[:, :1], 1.0)
+        mean, second = moments[:, :size], moments[:, size:]
+        if self._many:
+            return np.asarray(np.log(np.maximum(second - mean**2, 0.0) + RIDGE).sum(axis=1))
+        covariance = unpack(second, size) - mean[:, :, None] * mean[:, None, :]
+        # a row far away has squares that swallow the ridge: it is no less than their rounding
+        ridge = np.maximum(RIDGE, 1e-13 * np.trace(unpack(second, size), axis1=1, axis2=2))
+        return np.asarray(np.linalg.slogdet(covariance + ridge[:, None, None] * np.eye(size))[1])
 
 
 def _splits(
-    U: Array, share: Array, total: float, cost: float, rng: np.random.Generator
+    rows: _Rows, share: Array, sums: Array, rng: np.random.Generator
 ) -> list[tuple[float, Array]]:
-    """Ways to halve the rows of a component: what each gains, and one of its halves."""
+    """Ways to halve the rows of a component with these sums: what each gains, and one of its
+    halves."""
     own = np.flatnonzero(share > 1e-3 * share.max(initial=0.0))
     if len(own) < 4:
         return []
-    found = []
-    for mask in _halves(U[own], share[own], rng):
-        half = np.zeros(len(U), bool)
-        half[own[mask]] = True
-        one, other = np.where(half, share, 0.0), np.where(half, 0.0, share)
-        found.append((cost - _cost(U, one, total) - _cost(U, other, total), half))
-    return found
+    masks = np.array(list(_halves(rows.U[own], share[own], rng)))
+    halves = np.zeros((len(masks), len(share)), bool)
+    halves[:, own] = masks
+    one = (masks * share[own]) @ rows.products[own]
+    gains = rows.costs(sums[None]) - rows.costs(one) - rows.costs(sums - one)
+    return list(zip(gains.tolist(), halves, strict=True))
 
 
 def _halves(U: Array, share: Array, rng: np.random.Generator) -> Iterator[Array]:

@@ -126,8 +126,9 @@ def _distances(sample: Sample, rng: np.random.Generator | None) -> Sample:
     clusters beside each other are cut across by it.
     """
     white = _whiten(sample).U
-    centre = np.median(white, axis=0)
-    if rng is not None:
+    if rng is None:
+        centre = np.median(white, axis=0)
+    else:
         mass = np.cumsum(sample.weight)
         centre = white[np.searchsorted(mass, rng.random() * mass[-1], side="right")]
     distance = np.sqrt(((white - centre) ** 2).sum(axis=1, keepdims=True))
@@ -144,6 +145,8 @@ class KMeansStart:
     def __call__(
         self, sample: Sample, n_components: int, rng: np.random.Generator, attempt: int
     ) -> Array:
+        if n_components == 1:
+            return np.ones((len(sample.U), 1))
         views = (
             lambda: sample,
             lambda: _whiten(sample),

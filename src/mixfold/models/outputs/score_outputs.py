@@ -30,6 +30,8 @@ _SHORTEST = 1e-9
 _SHAPE_STEP = 1.0
 # added to the information, as a share of its mean
 _RIDGE = 1e-10
+# ln of the largest expected count: its square is a number
+_LARGEST_LOG_RATE = 300.0
 
 
 @record
@@ -356,9 +358,11 @@ def chances(model: ScoreModel, reading: Any, latent: Latent, resp: Array) -> Arr
 def count_moments(
     model: ScoreModel, reading: Any, latent: Latent, resp: Array, excess: float
 ) -> tuple[Array, Array]:
-    """Mean and variance (n,) of the counts of rows."""
+    """Mean and variance (n,) of the counts of rows; those of rows so far away that no number could
+    hold them are the largest whose squares are numbers."""
     q, tau2, _ = model.outputs.scores(latent, reading.outputs)
-    rate, square = np.exp(q + 0.5 * tau2), np.exp(2 * q + 2 * tau2)
+    rate = np.exp(np.minimum(q + 0.5 * tau2, _LARGEST_LOG_RATE))
+    square = np.exp(np.minimum(2 * q + 2 * tau2, 2 * _LARGEST_LOG_RATE))
     mean = (resp * rate).sum(axis=1)
     second = (resp * (rate + (1.0 + excess) * square)).sum(axis=1)
     return mean, second - mean**2

@@ -24,8 +24,15 @@ def open_rows(model: Any, X: Any, y: Any, weight: Any) -> tuple[Source, Array | 
     return model._open(source, reset=False), as_target(values)
 
 
-def row_names(X: Any) -> Any:
-    """Names of the rows: an index that is more than their numbers, or files; None without."""
+def row_names(X: Any, schema: Any = None) -> Any:
+    """Names of the rows: an identifier of a table that is read through a schema, an index that is
+    more than their numbers, or files; None without."""
+    if schema is not None and not isinstance(X, Source):
+        ids = [column.name for column in schema if column.kind == "identifier"]
+        table = schema.read(X)
+        ids = [name for name in ids if name in table.names]
+        if ids:
+            return np.array([str(one) for one in table.column(ids[0]).to_pylist()], dtype=object)
     if isinstance(X, Source):  # a table may have a column of that name
         return getattr(X, "documents", None)
     index = getattr(X, "index", None)

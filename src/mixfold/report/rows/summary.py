@@ -97,7 +97,7 @@ def summarise_rows(model: Any, X: Any, y: Any, weight: Any, max_rows: int, seed:
         )
     if scout.columns.n_rows == 0:
         raise ValueError("X has no row of positive weight; there is nothing to report")
-    return replace(scout.finish(), names=row_names(X))
+    return replace(scout.finish(), names=row_names(X, getattr(model, "schema_", None)))
 
 
 def _rows_at_once(source: Source) -> int:

@@ -123,10 +123,12 @@ def _cell(subject: Subject, found: Profiles, i: int, j: int, spelled: bool) -> H
     deviation = None if found.deviations is None else found.deviations[i, j]
     spread = "" if deviation is None else f" \u00b1 {_rate(found, j, deviation, 2)}"
     kind = None if subject.schema is None else subject.schema.used[j]
-    if kind is not None and (kind.kind == "date" or kind.scale == "log"):
+    if kind is not None and (kind.kind == "date" or kind.scale not in ("plain", "share")):
         mean = subject.entry(j, found.means[i, j])
         if deviation is not None and kind.kind == "date":
             spread = f" \u00b1 {number(deviation, 2)} days"
+        elif kind.scale != "log":
+            spread = ""
         elif deviation is not None:
             spread = f" times or divided by {number(np.exp(deviation), 2)}"
     return join([mean, tag("small", spread)]) if spelled and spread else escape(mean)

@@ -14,6 +14,7 @@ from mixfold.report.markup import details, join
 from mixfold.report.section import Section
 from mixfold.report.subject import Subject
 from mixfold.report.tables import facts, table
+from mixfold.schema import Schema
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba")
 
@@ -66,6 +67,10 @@ def _same(value: Any, default: Any) -> bool:
 def _format_value(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"an array of shape {value.shape}"
+    if isinstance(value, Schema):
+        return f"a schema of {len(value)} columns, {len(value.used)} used"
+    if isinstance(value, list) and any(isinstance(one, Schema) for one in value):
+        return f"[{', '.join(_format_value(one) for one in value)}]"
     return short(value if isinstance(value, str) else " ".join(repr(value).split()), 1000)
 
 
