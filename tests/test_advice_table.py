@@ -271,6 +271,8 @@ FACTORS = [
         fit("MixtureOfPPCA", 2, 1, rows=HOLED, random_state=0)),
     row("Lower n_basis or raise ", fit("GTM", 1, n_points=3, n_basis=4),
         fit("GTM", 1, n_points=3, n_basis=3), fit("GTM", 1, n_points=4, n_basis=4)),
+    row("space around it. Lower n_components", fit("GTM", 3, rows=X[:, :2]),
+        fit("GTM", 2, rows=X[:, :2], n_points=4, n_basis=3)),
     row("and the limit is {}; lower n_points", fit("GTM", 2, n_points=101),
         fit("GTM", 2, n_points=5)),
     row("set_params(scale='latent', whiten=None) first",

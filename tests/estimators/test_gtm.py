@@ -166,6 +166,13 @@ def test_order_type_and_kind_of_table_do_not_matter(bent: Array, tmp_path: Path)
     np.testing.assert_array_equal(again.mapping_, model.mapping_)
 
 
+def test_a_surface_of_more_directions_than_columns_is_refused(bent: Array) -> None:
+    for learn in (GTM(3).fit, GTM(3).partial_fit):
+        with pytest.raises(ValueError, match=r"n_components=3 .*n_features = 2.*Lower n_comp"):
+            learn(bent[:, :2])
+    GTM(2, **SMALL).fit(bent[:, :2])
+
+
 def test_latents_go_back_to_the_surface(bent: Array) -> None:
     model = GTM(2, **SMALL).fit(bent)
     np.testing.assert_allclose(

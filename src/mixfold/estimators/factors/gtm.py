@@ -225,6 +225,12 @@ class GTM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityEstimator):
 
     def _fit_rows(self, source: Source, first_batch: bool = False) -> Fit:
         """Fit by EM and publish; for ``fit`` and the first batch of ``partial_fit``."""
+        if self.n_components > source.n_features:
+            raise ValueError(
+                f"n_components={self.n_components} must not exceed the number of columns, "
+                f"n_features = {source.n_features}: a surface has no more directions than the "
+                "space around it. Lower n_components"
+            )
         survey = survey_rows(self, source)
         check_enough_rows(survey.pilot.total_rows, 2)
         if not first_batch:
