@@ -40,7 +40,10 @@ def compare(path: Path, truth: np.ndarray | None, seed: int) -> dict[str, Any]:
     holed = _with_holes(table, schema, rng)
     test = rng.random(table.num_rows) < _HELD_OUT
     train, held = holed.filter(pa.array(~test)), holed.filter(pa.array(test))
-    search = MixtureSearch(Mixture(schema), n_components=_SIZES, random_state=seed).fit(train)
+    kinds = {"family": [schema, schema.with_covariance("diag")]}
+    search = MixtureSearch(Mixture(schema), kinds, n_components=_SIZES, random_state=seed).fit(
+        train
+    )
     ours = search.best_estimator_
     found: dict[str, Any] = {
         "ours": ours.score(held), "our size": ours.n_components,

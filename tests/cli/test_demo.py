@@ -26,6 +26,8 @@ def test_it_runs_and_says_where_the_pictures_are(run: Run, tmp_path: Path) -> No
     text = page.read_text(encoding="utf-8")
     assert "concave points" in text and "Labels and groups" in text and "malignant" in text
     assert str(page) in outcome.out.replace("\n", "")
+    customers = (tmp_path / "mixfold-demo-customers.html").read_text(encoding="utf-8")
+    assert "The groups in words" in customers and "income  positive number" in outcome.out
     assert "\n  mixfold select table.csv --out best.mixfold --report report.html\n" in outcome.out
     for study in ("tumours", "wines", "digits"):
         name = f"mixfold-demo-{study}.png"

@@ -34,6 +34,9 @@ def test_the_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     # 500 rows of one group, then 300 of the other; four columns leave few in doubt.
     right = np.mean(labels == np.repeat([0, 1], [500, 300]))
     assert max(right, 1 - right) > 0.9
+    assert names["groups"].n_components == 2  # type: ignore[attr-defined]
+    filled = names["filled"]
+    assert "?" not in filled.column("age").to_pylist()  # type: ignore[attr-defined]
     np.testing.assert_array_equal(names["same"].predict(X), labels)  # type: ignore[attr-defined]
 
 

@@ -127,3 +127,29 @@ def test_drawn_numbers_become_entries_that_could_be() -> None:
     assert drawn["joined"] == ["15.04.2019"] and drawn["day"] == ["Sun"]
     raw = schema.decode(rows, round=False).to_pydict()
     assert raw["visits"] == [pytest.approx(-0.7)]
+
+
+def test_indicators_are_numbers_whose_distances_mean_something() -> None:
+    schema = Schema.infer(TABLE)
+    holed = {**TABLE, "city": [None, *list(TABLE["city"])[1:]], "day": [None, *TABLE["day"][1:]]}
+    found = schema.indicators(holed).to_pandas()
+    cities = schema["city"].levels
+    ones = found[[f"city = {level}" for level in cities[1:]]]
+    assert ones.iloc[0].isna().all() and (ones[1:].sum(axis=1) <= 1).all()
+    for level in cities[1:]:
+        assert (ones[f"city = {level}"][1:] == (np.array(TABLE["city"])[1:] == level)).all()
+    assert (found["day (cos)"][1:] ** 2 + found["day (sin)"][1:] ** 2).sub(1).abs().max() < 1e-12
+    assert np.isnan(found["day (sin)"][0])
+    np.testing.assert_array_equal(found["visits"], TABLE["visits"])
+    assert not schema.indicators(TABLE).to_pandas().isna().any().any()
+
+
+def test_a_simpler_covariance_is_part_of_the_schema(tmp_path: Any) -> None:
+    schema = Schema.infer(TABLE)
+    diag = schema.with_covariance("diag")
+    assert diag.families()["diag"] == schema.families()["full"] and diag != schema
+    diag.save(tmp_path / "s.json")
+    assert Schema.load(tmp_path / "s.json") == diag and "diag" in repr(diag)
+    assert f"{diag}" == "diag covariances"
+    with pytest.raises(ValueError, match="covariance must be one of full, diag"):
+        schema.with_covariance("none")

@@ -120,6 +120,6 @@ def write_table(search: Any, path: Path) -> None:
     columns = {name: values for name, values in search.results_.items() if name != "params"}
     for name, values in columns.items():
         if name.startswith("param_"):  # of several types
-            columns[name] = [None if value is None else str(value) for value in values]
+            columns[name] = [None if value is None else f"{value}" for value in values]
     with TableWriter(path) as writer:
         writer.write(columns)

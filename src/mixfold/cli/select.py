@@ -204,7 +204,7 @@ def select(
     chosen = values_to_try(entries, settings or [], factors, family_parameter(family))
     grid = chosen if model or schema is not None else {**DEFAULT_GRID, **chosen}
     if schema is not None:
-        grid = {"family": [schema], **grid}
+        grid = {"family": _with_covariances(schema), **grid}
     estimators = {name: first_of(entry, grid) for name, entry in entries.items()}
     search = MixtureSearch(
         estimators,
@@ -241,6 +241,12 @@ def select(
     if schema is not None:  # whose words the page speaks
         X, weight = file, weights
     outputs.write(search, X, weight, quiet, y)
+
+
+def _with_covariances(schema: Any) -> list[Any]:
+    """The schema with numbers that go together within a group, and with such that do not."""
+    several = len(schema.families().get("full", ())) > 1
+    return [schema, schema.with_covariance("diag")] if several else [schema]
 
 
 def _in_memory(source: Source) -> tuple[Any, Any, Any]:

@@ -26,6 +26,7 @@ from mixfold.schema.scales import log_slope
 # rows that are looked at
 _ROWS = 20_000
 _FORMAT = "mixfold-schema/1"
+COVARIANCES = ("full", "diag", "tied", "spherical", "tied-diag", "tied-spherical")
 # entries of a column by which those that may be its copy are found
 _COMPARED = 8
 # tables of coded numbers say so
@@ -56,6 +57,9 @@ class Schema:
         Rows that were looked at.
     reading : Reading
         What was said of how files are written; it holds for later ones, too.
+    covariance : str
+        How numbers and dates go together within a component: 'full', or a simpler covariance of
+        ``GaussianMixture`` such as 'diag'.
 
     Examples
     --------
@@ -89,6 +93,7 @@ class Schema:
         self.notes = tuple(notes)
         self.n_rows = n_rows
         self.reading = AS_FOUND
+        self.covariance = "full"
         self._entries: dict[str, Entries] = {}
 
     # ------------------------------------------------ making
@@ -291,7 +296,16 @@ class Schema:
                 family = "beta"
             if posterior:
                 family = _WITH_POSTERIOR.get(family, family)
+            family = self.covariance if family == "full" else family
             found.setdefault(family, []).append(column.name)
+        return found
+
+    def with_covariance(self, kind: str) -> Schema:
+        """The same schema with another covariance of its numbers and dates."""
+        if kind not in COVARIANCES:
+            raise ValueError(f"covariance must be one of {', '.join(COVARIANCES)}; got {kind!r}")
+        found = Schema(self.columns, self.notes, self.n_rows)
+        found.reading, found._entries, found.covariance = self.reading, self._entries, kind
         return found
 
     def family_options(self) -> dict[str, dict[str, Any]]:
@@ -321,6 +335,30 @@ class Schema:
             )
         parts = [coding.encode(column, read.column(column.name)) for column in self.used]
         return np.column_stack(parts) if parts else np.empty((read.n_rows, 0))
+
+    def indicators(self, table: Any) -> pa.Table:
+        """The used columns as numbers in which distances and sums mean something.
+
+        For estimators that take numbers alone (``PPCA``, ``KMeans``, ``KernelPCA``): a category
+        of V levels becomes V - 1 columns of zeros and ones (its first level is that of all zeros),
+        an hour or an angle its cosine and sine; grades are 0, 1, 2, ..., yes / no 1 and 0, dates
+        days, skewed numbers what :meth:`encode` makes of them. A missing entry is missing in all of
+        them. Columns keep their units: standardise them where distances count.
+        """
+        numbers = self.encode(table)
+        found: dict[str, Array] = {}
+        for column, values in zip(self.used, numbers.T, strict=True):
+            lacks = np.isnan(values)
+            if column.kind == "cyclic" and column.period is not None:
+                turn = 2 * np.pi * values / column.period[1]
+                found[f"{column.name} (cos)"] = np.cos(turn)
+                found[f"{column.name} (sin)"] = np.sin(turn)
+            elif column.kind == "category":
+                for code, level in enumerate(column.levels[1:], 1):
+                    found[f"{column.name} = {level}"] = np.where(lacks, np.nan, values == code)
+            else:
+                found[column.name] = values
+        return pa.table(found)
 
     def encode_values(self, values: Mapping[str, Any]) -> list[float]:
         """Entries of some columns, by name, as numbers; none of them may be missing or unknown."""
@@ -418,12 +456,17 @@ class Schema:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Schema):
             return NotImplemented
-        return self.columns == other.columns
+        return self.columns == other.columns and self.covariance == other.covariance
 
     __hash__ = None  # type: ignore[assignment]  # it can be changed
 
     def __repr__(self) -> str:
-        return f"<Schema of {len(self.columns)} columns, {len(self.used)} used>"
+        how = "" if self.covariance == "full" else f", {self.covariance} covariances"
+        return f"<Schema of {len(self.columns)} columns, {len(self.used)} used{how}>"
+
+    def __format__(self, spec: str) -> str:
+        """A few words, where it stands in a line among other settings; ``str`` is all of it."""
+        return f"{self.covariance} covariances"
 
     def __str__(self) -> str:
         rows = [(c.name, c.describe() + ("" if c.used else ", set aside"), c.reason) for c in self]
@@ -459,6 +502,7 @@ class Schema:
             "n_rows": self.n_rows,
             "notes": list(self.notes),
             **({} if self.reading == AS_FOUND else {"reading": dataclasses.asdict(self.reading)}),
+            **({} if self.covariance == "full" else {"covariance": self.covariance}),
             "columns": columns,
         }
 
@@ -475,7 +519,7 @@ class Schema:
         notes, n_rows = tuple(map(str, found.get("notes", ()))), int(found.get("n_rows", 0))
         schema = cls(columns, notes, n_rows)
         schema.reading = reading
-        return schema
+        return schema.with_covariance(str(found.get("covariance", "full")))
 
     def to_text(self) -> str:
         """As it stands in a file."""
