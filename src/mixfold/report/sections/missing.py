@@ -85,7 +85,8 @@ def table_of_columns(subject: Subject, recovered: Recovery | None = None) -> Htm
         texts = [number(v) for v in numbers]
         if subject.schema is not None:
             ends = [subject.entry(j, float(v)) for v in numbers[2:]]
-            texts = [subject.entry(j, float(numbers[0])), texts[1], *ends]
+            mean, spread = float(numbers[0]), float(numbers[1])
+            texts = [subject.entry(j, mean), subject.spread(j, spread), *ends]
         if j in subject.codes:  # their mean means nothing
             texts[:2] = ["codes", ""]
         rows.append([*cells, *texts])

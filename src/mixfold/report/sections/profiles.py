@@ -125,10 +125,9 @@ def _cell(subject: Subject, found: Profiles, i: int, j: int, spelled: bool) -> H
     kind = None if subject.schema is None else subject.schema.used[j]
     if kind is not None and (kind.kind == "date" or kind.scale == "log"):
         mean = subject.entry(j, found.means[i, j])
-        if deviation is not None and kind.kind == "date":
-            spread = f" \u00b1 {number(deviation, 2)} days"
-        elif deviation is not None:
-            spread = f" times or divided by {number(np.exp(deviation), 2)}"
+        if deviation is not None:
+            between = " \u00b1 " if kind.kind == "date" else " "
+            spread = between + subject.spread(j, deviation, 2)
     return join([mean, tag("small", spread)]) if spelled and spread else escape(mean)
 
 
