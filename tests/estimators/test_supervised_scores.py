@@ -66,6 +66,16 @@ def test_planted_rates_and_excess_are_found() -> None:
     assert held.bic() > model.bic()  # Poisson's law is not enough
 
 
+def test_counts_of_rows_far_away_are_numbers() -> None:
+    X, y = table("count", 200)
+    model = SupervisedPPCA(1, task="count", random_state=0).fit(X, y)
+    far = np.vstack([X[:3] * 1e15, -X[:3] * 1e15, X[:3]])
+    mean, std = model.predict(far, return_std=True)
+    assert np.isfinite(mean).all() and np.isfinite(std).all() and (mean >= 0).all()
+    assert mean.max() == pytest.approx(np.exp(300.0))
+    np.testing.assert_allclose(mean[6:], model.predict(X[:3]))
+
+
 def test_ordered_probabilities_are_calibrated_and_beat_classes_without_order() -> None:
     X, y = table("ordered", 400)
     new, truth = table("ordered", 4000, seed=5)

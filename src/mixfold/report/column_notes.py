@@ -25,7 +25,24 @@ def column_notes(subject: Subject) -> list[Note]:
     """Notes about columns of numbers; pixels at an edge and rare words are as they are."""
     if subject.look is None or subject.image is not None or hasattr(subject.model, "topics_"):
         return []
-    return [*_constant(subject), *_drowning(subject), *_impossible(subject)]
+    return [
+        *_not_modelled(subject), *_constant(subject), *_drowning(subject), *_impossible(subject),
+    ]  # fmt: skip
+
+
+def _not_modelled(subject: Subject) -> list[Note]:
+    """Columns of a table that its schema sets aside."""
+    aside = [] if subject.schema is None else [c for c in subject.schema if not c.used]
+    if not aside:
+        return []
+    names = [f"'{short(c.name, 24)}' ({c.describe()})" for c in aside]
+    are = "is no column" if len(aside) == 1 else "are no columns"
+    return [
+        Note(
+            f"{join_words(names, _NAMED)} {are} of the model: set aside by the schema.",
+            serious=False,
+        )
+    ]
 
 
 def _constant(subject: Subject) -> list[Note]:

@@ -57,6 +57,18 @@ class Subject:
         place = round(float(code))
         return str(levels[place]) if 0 <= place < len(levels) else number(code)
 
+    def spread(self, column: int, deviation: float, digits: int = 3) -> str:
+        """A standard deviation of a column in words of its entries: of dates, of logarithms; none
+        of other powers, in which it has no unit of the table."""
+        kind = None if self.schema is None else self.schema.used[column]
+        if kind is not None and kind.kind == "date":
+            return f"{number(deviation, digits)} days"
+        if kind is not None and kind.kind == "number" and kind.scale == "log":
+            return f"times or divided by {number(np.exp(deviation), digits)}"
+        if kind is not None and kind.kind == "number" and kind.scale not in ("plain", "share"):
+            return ""
+        return number(deviation, digits)
+
     def entry(self, column: int, value: float) -> str:
         """A number that the model sees of a column, as it stands in the table."""
         if self.schema is None or not np.isfinite(value):

@@ -49,12 +49,32 @@ def reasons_of(subject: Subject) -> list[list[Reason]]:
     X = look.odd.X
     if hasattr(model, "topics_"):
         return _by_counts(subject, X)
-    cost = (len(X) + _ORDINARY) * X.shape[1]
-    holes = takes_missing(model) and X.shape[1] > 1 and hasattr(model, "score_samples")
-    if holes and cost <= _MOST_ROWS and look.questions.usualness is not None:
+    if _can_leave_entries_out(subject):
         found = _by_surprise(subject, X, lambda rows: np.asarray(model.score_samples(rows), float))
         return _with_oddness(model, X, found)
     return _by_distance(subject, X)
+
+
+def _can_leave_entries_out(subject: Subject) -> bool:
+    """Whether the density of a row without an entry can be asked for, in no long time."""
+    look, model = subject.look, subject.model
+    assert look is not None and look.odd is not None
+    n, width = look.odd.X.shape
+    holes = takes_missing(model) and width > 1 and hasattr(model, "score_samples")
+    enough = (n + _ORDINARY) * width <= _MOST_ROWS
+    return holes and enough and look.questions.usualness is not None
+
+
+def expected_as(subject: Subject) -> str:
+    """What the expected value of an entry is."""
+    if hasattr(subject.model, "topics_"):
+        return "how often the topics of the document let it be expected"
+    if _can_leave_entries_out(subject):
+        return "its value predicted from the other entries of the row"
+    groups = subject.groups
+    if groups is not None and profiles_of(subject) is not None:
+        return f"the mean of the column in the {groups.word} of the row"
+    return "the mean of the column in all rows"
 
 
 def _by_surprise(

@@ -357,7 +357,8 @@ class FactorSteps(ComponentFamily):
 
 def shrunk_loadings(fit: Regression, noise: Array, relevance: Array) -> Array:
     """Loadings of highest posterior density, (Cov[zz] + noise / n diag(relevance))^-1 Cov[zx]."""
-    ridge = noise / np.maximum(np.broadcast_to(fit.count, noise.shape), _TINY)
+    with np.errstate(over="ignore"):  # bounded below
+        ridge = noise / np.maximum(np.broadcast_to(fit.count, noise.shape), _TINY)
     if fit.zz.shape[1] == 1 and (ridge == ridge[:, :1]).all():
         ridge = ridge[:, :1]
     precision = np.broadcast_to(relevance, (len(noise), relevance.shape[-1]))

@@ -85,10 +85,8 @@ def table_of_columns(subject: Subject, recovered: Recovery | None = None) -> Htm
         texts = [number(v) for v in numbers]
         if subject.schema is not None:
             ends = [subject.entry(j, float(v)) for v in numbers[2:]]
-            kind = subject.schema.used[j]
-            spread = f"{texts[1]} days" if kind.kind == "date" else texts[1]
-            same_units = kind.kind != "number" or kind.scale in ("plain", "share")
-            texts = [subject.entry(j, float(numbers[0])), spread if same_units else "", *ends]
+            mean, spread = float(numbers[0]), float(numbers[1])
+            texts = [subject.entry(j, mean), subject.spread(j, spread), *ends]
         if j in subject.codes:  # their mean means nothing
             texts[:2] = ["codes" if subject.schema is None else "words", ""]
         rows.append([*cells, *texts])

@@ -14,7 +14,7 @@ from mixfold.report.markup import Html, details, join, listed, tag
 from mixfold.report.rows.odd import RARE, OddRows
 from mixfold.report.section import Note, Section
 from mixfold.report.subject import Subject
-from mixfold.report.surprise import Reason, reasons_of
+from mixfold.report.surprise import Reason, expected_as, reasons_of
 from mixfold.report.tables import table
 
 _NAMED = 3
@@ -36,6 +36,8 @@ def novelty(subject: Subject) -> Section | None:
             " In brackets after an entry: its value predicted from the other entries of the row, "
             "and how odd the entry is given these."
         )
+    elif any(np.isfinite(reason.expected) for row in reasons for reason in row):
+        lead += f" In brackets after an entry: {expected_as(subject)}."
     listing = _table(subject, odd, name, reasons)
     if subject.image is not None and not subject.image.guessed:
         listing = details("Which pixels make them odd", listing)

@@ -125,12 +125,10 @@ def _cell(subject: Subject, found: Profiles, i: int, j: int, spelled: bool) -> H
     kind = None if subject.schema is None else subject.schema.used[j]
     if kind is not None and (kind.kind == "date" or kind.scale not in ("plain", "share")):
         mean = subject.entry(j, found.means[i, j])
-        if deviation is not None and kind.kind == "date":
-            spread = f" \u00b1 {number(deviation, 2)} days"
-        elif kind.scale != "log":
-            spread = ""
-        elif deviation is not None:
-            spread = f" times or divided by {number(np.exp(deviation), 2)}"
+        if deviation is not None:
+            between = " \u00b1 " if kind.kind == "date" else " "
+            words = subject.spread(j, deviation, 2)
+            spread = between + words if words else ""
     return join([mean, tag("small", spread)]) if spelled and spread else escape(mean)
 
 
