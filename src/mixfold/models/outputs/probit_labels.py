@@ -183,7 +183,10 @@ class ProbitLabels:
         size = gram.shape[-1]
         known = count > 0
         safe = np.where(known[..., None, None], gram + self._prior(size, relevance), np.eye(size))
-        solved = np.linalg.solve(safe, target[..., None])[..., 0]
+        try:
+            solved = np.linalg.solve(safe, target[..., None])[..., 0]
+        except np.linalg.LinAlgError:  # latents that do not vary: the shortest of all solutions
+            solved = (np.linalg.pinv(safe, hermitian=True) @ target[..., None])[..., 0]
         solved = solved / self._score_deviation(solved, target, energy, count)[..., None]
         weights = np.where(known[..., None], solved[..., :-1], params.weights)
         biases = np.where(known, solved[..., -1], params.biases)
