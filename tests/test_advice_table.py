@@ -34,10 +34,11 @@ from mixfold.cli import main
 from mixfold.engine.random import RowKeys, seed_from
 from mixfold.engine.sources import open_source
 from mixfold.estimators.mixtures.family_choice import make_family
-from mixfold.families.exponential import Beta, GammaShape
+from mixfold.families.exponential import Beta, GammaShape, VonMises
 from mixfold.families.exponential.wishart import Wishart
 from mixfold.families.factor import TiedLoadings
 from mixfold.families.factor.bayes import BayesFactors
+from mixfold.math.codebooks import RowRule, solve_codebook
 from mixfold.math.expected_kernels import expected_kernel
 from mixfold.math.kernels import CosineKernel, RbfKernel
 
@@ -173,6 +174,10 @@ FACTORS = [
     row("n_factors or give more rows", fit("MixtureOfPPCA", 1, 3, rows=X[:3]),
         fit("MixtureOfPPCA", 1, 1, rows=X[:3], noise_floor=1e-2),
         fit("MixtureOfPPCA", 1, 3, rows=X, random_state=0)),
+    row("that of the prior: give both or neither", lambda: VonMises(concentration=2.0),
+        fit("Mixture", VonMises(direction=1.0, concentration=2.0), 2, rows=X[:, :2],
+            random_state=0),
+        fit("Mixture", VonMises(), 2, rows=X[:, :2], random_state=0)),
     row("give both or neither, got a={} and b={}",
         lambda: Beta(a=2.0),
         fit("Mixture", Beta(a=2.0, b=3.0), 2, rows=INSIDE, random_state=0),
@@ -566,19 +571,20 @@ SIZES = [
 ]
 
 FAR = np.random.default_rng(0).normal(size=(52, 2))
-FAR[3, 1] = 1e150
+FAR[3, 1] = 1e155
 
 
-def in_batches(rows: Any) -> Call:
-    """Of too many sources, which give back the entry that is far out."""
-    return fit(
-        "MatrixFactorization", rows=rows, n_components=4, max_iter=5, batch_size=5, random_state=0
-    )
+def codebook_of(rows: Any) -> Call:
+    """The codebook of rows whose codes are the rows themselves."""
+    codes = np.column_stack([rows, np.ones(len(rows))])
+    with np.errstate(over="ignore"):
+        gram, cross = codes.T @ codes, codes.T @ rows
+    return lambda: solve_codebook(np.zeros_like(cross), gram, cross, RowRule())
 
 
 NETWORKS = [
-    row("Rescale the columns, or correct the entries that are far out", in_batches(FAR),
-        in_batches(FAR / 1e50), in_batches(np.minimum(FAR, 5.0))),
+    row("Rescale the columns, or correct the entries that are far out", codebook_of(FAR),
+        codebook_of(FAR / 1e50), codebook_of(np.minimum(FAR, 5.0))),
     row("fine_tune='up-down' or None",
         fit("DeepBeliefNetwork", rows=X / 20 + 0.4, **small(fine_tune="discriminative",
                                                            fine_tune_epochs=1)),
@@ -754,7 +760,7 @@ NUMBERS = [
         lambda: m.Mixture("auto").fit({"id": range(50)}),
         lambda: m.Mixture(m.Schema.infer({"id": range(50)}).set("id", kind="number")).fit(
             {"id": range(50)})),
-    row("was positive throughout and is modelled by its logarithm",
+    row("throughout and is modelled {}, but row {} (rows count from 0) holds {}; use schema.set(",
         lambda: m.Schema.infer(SKEWED).encode({"fee": [0.0]}),
         lambda: m.Schema.infer(SKEWED).set("fee", scale="plain").encode({"fee": [0.0]})),
     row("or give those that are to be missing by missing=[...]",
@@ -947,8 +953,14 @@ LINES = [
     line("executor={} is no cluster; leave one of both out",
          "fit {csv} -k 2 --set executor=threads --scheduler tcp://127.0.0.1:1 --out {out}",
          "fit {csv} -k 2 --set executor=threads --out {out}"),
-    line("leave it out beside --schema, --kind and --drop", "select {csv} --columns a --drop b",
+    line("leave it out beside --schema, --kind, --drop, --na, --sep, --decimal and --encoding",
+         "select {csv} --columns a --drop b",
          "select {csv} -k 1 --drop b", "select {csv} -k 1 --columns a"),
+    line("leave out --na, --sep, --decimal and --encoding",
+         "select {csv} --schema {schema} --sep ,", "select {csv} -k 1 --schema {schema}"),
+    line("is for a model: fit one first, and name it before the table",
+         "report {csv} --target kind --out {folder}/p.html",
+         "report {model} {csv} --target kind --out {folder}/p.html"),
     line("write COLUMN=KIND; got {}", "select {csv} --kind a", "select {csv} -k 1 --kind a=number"),
     line("leave --model, --family and --target out.",
          "select {csv} --model ppca --drop a", "select {csv} -k 1 --drop a"),
@@ -979,6 +991,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     m.GaussianMixture(2, random_state=0).fit(table).save(found["model"])
     m.GaussianMixture(2, random_state=0).fit(X[:, :2]).save(found["unnamed"])
     m.PPCA(1).fit(table).save(found["factors"])
+    found["schema"] = folder / "schema.json"
+    m.Schema.infer(found["csv"]).save(found["schema"])
     return {**found, "folder": folder}
 
 

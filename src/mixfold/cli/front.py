@@ -130,7 +130,9 @@ def _check_files(known: Words, given: list[str], usage: str) -> None:
         for word in given[place:] if several else given[place : place + 1]:
             if exists and not os.path.exists(word):
                 raise Mistake(f"Invalid value for {name!r}: path {word!r} does not exist.", usage)
-            if name == "MODEL" and os.path.isfile(word):
+            # of a table alone a model is made
+            model = name == "MODEL" or (name == "MODEL_OR_TABLE" and len(given) > 1)
+            if model and os.path.isfile(word):
                 _check_first_bytes(word)
         if several:
             break

@@ -39,7 +39,7 @@ TableOut = Annotated[
 ModelOrTable = Annotated[
     Path,
     typer.Argument(
-        metavar="MODEL",
+        metavar="MODEL_OR_TABLE",
         exists=True,
         help="A model file. Without one, only a table: groups are found in it as by "
         "[bold]mixfold select[/bold].",
