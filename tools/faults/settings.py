@@ -28,6 +28,7 @@ FAMILIES = (
     "gamma-shape",
     "negative-binomial",
     "beta",
+    "von-mises",
     "dirichlet",
     "wishart",
     "known",
@@ -47,6 +48,7 @@ ROWS_OF_FAMILY = {
     "gamma": "times",
     "gamma-shape": "times",
     "beta": "uniform",
+    "von-mises": "times",
     "dirichlet": "shares",
     "wishart": "matrices",
 }
@@ -54,6 +56,7 @@ WITHOUT_PRIORS = (
     "gamma-shape",
     "negative-binomial",
     "beta",
+    "von-mises",
     "dirichlet",
     "wishart",
     "auto",
