@@ -156,9 +156,8 @@ def test_public_names_lead_to_the_reference() -> None:
 
 
 def test_columns_of_tables_are_as_wide_as_their_texts() -> None:
-    from docutils import nodes
-
-    breaks = _ours("breaks")
+    breaks = _ours("breaks", needs="docutils")
+    nodes = breaks.nodes
     path = "tests/estimators/test_factor_mixtures.py"
     rows = [["no", "some words in a cell", path], ["yes", "", "some words " * 10]]
     assert breaks.column_kinds(rows) == ["short", "middle", "long"]
@@ -179,9 +178,8 @@ def test_columns_of_tables_are_as_wide_as_their_texts() -> None:
 
 
 def test_names_in_titles_break_between_their_words() -> None:
-    from docutils import nodes
-
-    breaks = _ours("breaks")
+    breaks = _ours("breaks", needs="docutils")
+    nodes = breaks.nodes
     for name, words in (
         ("LatentDirichletAllocation", ["Latent", "Dirichlet", "Allocation"]),
         ("plot_ellipses", ["plot_", "ellipses"]),

@@ -257,3 +257,25 @@ def test_hours_and_shares_have_laws_of_their_own(tmp_path: Path) -> None:
     posterior = Mixture("auto", 2, inference="vb", random_state=0).fit(frame)
     assert posterior.schema_.families(posterior=True) == {"full": ["hour", "share", "area"]}
     assert posterior.predict(frame).shape == (N,)
+
+
+def test_files_of_earlier_schemas_keep_their_families(tmp_path: Path) -> None:
+    # hours and shares were normal there, and so are the parameters in such files
+    rng = np.random.default_rng(3)
+    g = rng.integers(0, 2, N)
+    frame = pd.DataFrame({
+        "hour": np.mod(np.round(rng.normal(np.array([0, 11])[g], 1.5)), 24).astype(int),
+        "share": np.round(rng.beta(np.array([1.5, 6])[g], 3), 3).clip(0.001, 0.999),
+    })  # fmt: skip
+    schema = Schema.infer(frame)
+    assert set(schema.families()) == {"von-mises", "beta"}
+    earlier = Schema.from_text(schema.to_text().replace("mixfold-schema/2", "mixfold-schema/1"))
+    assert earlier.families() == {"full": ["hour", "share"]}
+    assert earlier.with_covariance("diag").families() == {"diag": ["hour", "share"]}
+    fitted = Mixture(earlier, 2, random_state=0).fit(frame)
+    fitted.save(tmp_path / "m.mixfold")
+    same = mixfold.load(tmp_path / "m.mixfold")
+    assert "mixfold-schema/1" in same.schema_.to_text()
+    np.testing.assert_array_equal(same.score_samples(frame), fitted.score_samples(frame))
+    full = mixfold.GaussianMixture(2, random_state=0).fit(frame)
+    assert fitted.score(frame) == pytest.approx(full.score(frame), abs=1e-3)

@@ -58,11 +58,11 @@ def test_a_schema_is_kept_in_a_file(tmp_path: Path) -> None:
     [
         ("{}", 'begins with "format"'),
         ("nothing", "is no schema"),
-        ('{"format": "mixfold-schema/1", "columns": [{"name": "a", "kind": "odd", "used": true}]}',
+        ('{"format": "mixfold-schema/2", "columns": [{"name": "a", "kind": "odd", "used": true}]}',
          "unknown kind 'odd'"),
-        ('{"format": "mixfold-schema/1", "columns": [{"name": "a", "kind": "text", "used": true}]}',
+        ('{"format": "mixfold-schema/2", "columns": [{"name": "a", "kind": "text", "used": true}]}',
          "kind 'text' is for none"),
-        ('{"format": "mixfold-schema/1", "columns": [{"nam": "a"}]}', "unknown entry 'nam'"),
+        ('{"format": "mixfold-schema/2", "columns": [{"nam": "a"}]}', "unknown entry 'nam'"),
     ],
 )  # fmt: skip
 def test_files_that_are_none(text: str, message: str, tmp_path: Path) -> None:

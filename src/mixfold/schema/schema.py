@@ -25,7 +25,9 @@ from mixfold.schema.scales import log_slope
 
 # rows that are looked at
 _ROWS = 20_000
-_FORMAT = "mixfold-schema/1"
+_FORMAT = "mixfold-schema/2"
+# formats of earlier versions, and what they had in place of families, as model files of them have
+_EARLIER = {"mixfold-schema/1": {"von-mises": "full", "beta": "full"}}
 COVARIANCES = ("full", "diag", "tied", "spherical", "tied-diag", "tied-spherical")
 # entries of a column by which those that may be its copy are found
 _COMPARED = 8
@@ -95,6 +97,7 @@ class Schema:
         self.reading = AS_FOUND
         self.covariance = "full"
         self._entries: dict[str, Entries] = {}
+        self._format = _FORMAT
 
     # ------------------------------------------------ making
 
@@ -294,6 +297,7 @@ class Schema:
                 family = "bernoulli"
             if column.kind == "number" and column.scale == "share":
                 family = "beta"
+            family = _EARLIER.get(self._format, {}).get(family, family)
             if posterior:
                 family = _WITH_POSTERIOR.get(family, family)
             family = self.covariance if family == "full" else family
@@ -306,15 +310,18 @@ class Schema:
             raise ValueError(f"covariance must be one of {', '.join(COVARIANCES)}; got {kind!r}")
         found = Schema(self.columns, self.notes, self.n_rows)
         found.reading, found._entries, found.covariance = self.reading, self._entries, kind
+        found._format = self._format
         return found
 
     def family_options(self) -> dict[str, dict[str, Any]]:
         """Settings of these families that the columns say, as ``Mixture`` takes them."""
+        if "von-mises" not in self.families():
+            return {}
         periods = [
             column.period[1] for column in self.used
             if column.kind == "cyclic" and not column.has_levels and column.period is not None
         ]  # fmt: skip
-        return {"von-mises": {"period": periods}} if periods else {}
+        return {"von-mises": {"period": periods}}
 
     # ------------------------------------------------ numbers and entries
 
@@ -498,7 +505,7 @@ class Schema:
             for column in self.columns
         ]
         return {
-            "format": _FORMAT,
+            "format": self._format,
             "n_rows": self.n_rows,
             "notes": list(self.notes),
             **({} if self.reading == AS_FOUND else {"reading": dataclasses.asdict(self.reading)}),
@@ -509,7 +516,8 @@ class Schema:
     @classmethod
     def from_dict(cls, found: Any) -> Schema:
         """The inverse of :meth:`to_dict`."""
-        if not isinstance(found, dict) or found.get("format") != _FORMAT:
+        formats = (_FORMAT, *_EARLIER)
+        if not isinstance(found, dict) or found.get("format") not in formats:
             raise ValueError(f'a schema begins with "format": {_FORMAT!r}; this has none of it')
         try:
             columns = [_column_of(dict(one)) for one in found["columns"]]
@@ -518,7 +526,7 @@ class Schema:
             raise ValueError(f"the columns of the schema cannot be read: {error}") from error
         notes, n_rows = tuple(map(str, found.get("notes", ()))), int(found.get("n_rows", 0))
         schema = cls(columns, notes, n_rows)
-        schema.reading = reading
+        schema.reading, schema._format = reading, found["format"]
         return schema.with_covariance(str(found.get("covariance", "full")))
 
     def to_text(self) -> str:
