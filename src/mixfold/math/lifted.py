@@ -161,7 +161,8 @@ def sums_of_pass(moments: Array, sums: Array, left_out: Array) -> Sums:
 def lifted_scores(block: Block, frame: Frame, features: FeatureMap, theta: Array) -> Array:
     """theta @ T(u) for each row of a dense block, as (n, K)."""
     if has_few_features(block, theta):
-        return np.ascontiguousarray((theta @ _features(block, frame, features)).T)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.ascontiguousarray((theta @ _features(block, frame, features)).T)
     out = np.empty((block.n_rows, theta.shape[0]))
     _scores(
         kernel_rows(block), frame.origin, 1.0 / frame.scale, features.left, features.right,
@@ -197,14 +198,15 @@ def _make_features(block: Block, frame: Frame, features: FeatureMap) -> Array:
         U = np.concatenate([np.where(seen, U, 0), seen])
     V = np.concatenate([np.ones((1, block.n_rows)), U])
     T = V[features.left]
-    with np.errstate(over="ignore"):  # rows that far away are left out, and seen to one by one
+    with np.errstate(over="ignore", invalid="ignore"):  # of far rows, as in ``enter_rows``
         T *= V[features.right]
     return T
 
 
 def enter_rows(block: Block, frame: Frame) -> Array:
     """Rows in frame coordinates, transposed (D, n), in double precision."""
-    return np.asarray((block.X.T - frame.origin[:, None]) * (1.0 / frame.scale)[:, None], float)
+    with np.errstate(over="ignore"):  # rows that far away are left out, and seen to one by one
+        return np.asarray((block.X.T - frame.origin[:, None]) * (1.0 / frame.scale)[:, None], float)
 
 
 def _small_pass(
