@@ -71,7 +71,7 @@ def messy(
         if FILES[name][0]:
             shared_data(FILES[name][0])
         for package in NEEDS.get(Path(name).suffix, ()):
-            pytest.importorskip(package)
+            pytest.importorskip(package, reason=f"needs {package}: pip install 'mixfold[dev]'")
         return tmp_path / name, MESSY[name](tmp_path / name)
 
     return write

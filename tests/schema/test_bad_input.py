@@ -47,7 +47,7 @@ def test_what_cannot_be_read_says_why(lines: Any, name: str, message: str, save:
 
 
 def test_a_broken_workbook(save: Any) -> None:
-    pytest.importorskip("python_calamine", reason="needs python-calamine")
+    pytest.importorskip("python_calamine", reason="needs it: pip install 'mixfold[tables]'")
     with pytest.raises(ValueError, match=r"cannot be read as a file of .xlsx: .*save it again"):
         Schema.infer(save(b"PK\x03\x04 and no more", "t.xlsx"))
 

@@ -122,8 +122,8 @@ def _save(frame: pd.DataFrame, path: Path) -> None:
     elif path.suffix == ".feather":
         frame.to_feather(path)
     elif path.suffix == ".xlsx":
-        pytest.importorskip("openpyxl")
-        pytest.importorskip("python_calamine")
+        pytest.importorskip("openpyxl", reason="needs openpyxl: pip install 'mixfold[dev]'")
+        pytest.importorskip("python_calamine", reason="needs it: pip install 'mixfold[tables]'")
         frame.to_excel(path, index=False)
     elif path.suffix == ".dta":
         frame.to_stata(path, write_index=False)
