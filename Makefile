@@ -52,7 +52,7 @@ bench: $(VENV)/.bench
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 	rm -rf docs/_build docs/gallery docs/generated
-	rm -f mixfold-demo-*.png mixfold-demo-report.html
+	rm -f mixfold-demo-*.png mixfold-demo-*.html mixfold-demo-*.csv
 	find src tests papers tools bench -name __pycache__ -prune -exec rm -rf {} +
 
 # A stamp is as new as the pyproject.toml it was installed from, and stands for a finished install.
